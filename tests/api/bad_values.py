@@ -1,4 +1,4 @@
-"""What is wrong with a value, from what openapi.json says of it: all that people and programs get wrong."""
+"""Invalid values for every field, derived from openapi.json."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Document:
             for method, operation in operations.items():
                 yield method.upper(), path, operation
 
-    def body_of(self, operation: Schema) -> Schema | None:
+    def get_body(self, operation: Schema) -> Schema | None:
         content = operation.get("requestBody", {}).get("content", {})
         return content["application/json"]["schema"] if "application/json" in content else None
 

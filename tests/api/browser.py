@@ -1,4 +1,4 @@
-"""A browser and a program, as far as the API can tell."""
+"""Clients for tests: programs with an API key, and browsers with a session."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def log_in(server: Server, name: str, password: str = PASSWORD, **headers: str) 
     return Client(server.api.url).ask("POST", "/v1/login", {"name": name, "password": password}, **headers)
 
 
-def cookie_of(reply: Reply) -> str:
+def get_cookie(reply: Reply) -> str:
     return reply.headers["set-cookie"].partition(";")[0]
 
 
 def browser(server: Server, reply: Reply, *, token: bool = True) -> Client:
     """Signed in by this answer; without its token as somebody who only has the cookie."""
     said = {"X-CSRF-Token": reply.json["csrf_token"]} if token else {}
-    return Client(server.api.url, {"Cookie": cookie_of(reply), **said})
+    return Client(server.api.url, {"Cookie": get_cookie(reply), **said})

@@ -1,4 +1,4 @@
-"""A worker's hands on a server's database: takes what is due, and ends it as the test says."""
+"""A worker for tests: claims due jobs in a server's database and ends them as the test says."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from postino.values.outcome import Done, Outcome
 from tests.api.processes import Client, Process, Reply
 
 POLICY = RetryPolicy(1, Exponential(60))
-WORKER = "hands"
+WORKER = "fake"
 
 
 def work(household: Process, ending: Callable[[Job], Outcome] = lambda _: Done()) -> list[Job]:
-    """Everything that is due ends like this."""
-    return asyncio.run(worked(household, ending))
+    """End every due job like this, and return the jobs."""
+    return asyncio.run(run_due_jobs(household, ending))
 
 
-async def worked(household: Process, ending: Callable[[Job], Outcome]) -> list[Job]:
+async def run_due_jobs(household: Process, ending: Callable[[Job], Outcome]) -> list[Job]:
     store = Store(Sqlite(household.folder / "postino.db"))
     await store.open()
     try:
@@ -41,22 +41,22 @@ async def worked(household: Process, ending: Callable[[Job], Outcome]) -> list[J
 
 
 def put(client: Client, **said: Any) -> Any:
-    """A job of a test's own type."""
+    """Create a job of a test's own type."""
     reply = client.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, **said})
     assert reply.status in (200, 201), reply
     return reply.json
 
 
 def key_for(household: Process, *brands: str, role: str = "owner") -> Client:
-    """Somebody who sees these brands only."""
+    """Return a client whose key has access to these brands only."""
     body = {"name": f"of {' and '.join(brands)} {new_id()}", "role": role, "brands": [*brands]}
     reply = household.api.ask("POST", "/v1/api-keys", body)
     assert reply.status == 201, reply
-    return Client(household.told["url"], {"Authorization": f"Bearer {reply.json['key']}"})
+    return Client(household.ready["url"], {"Authorization": f"Bearer {reply.json['key']}"})
 
 
 def same_refusal(one: Reply, other: Reply, *names: str) -> bool:
-    """What is another's and what is not there are told in the same words."""
+    """Tell whether two 404 responses differ only in these names."""
     first, second = (dict(reply.json) | {"request_id": None} for reply in (one, other))
     said = [str(it["detail"]) for it in (first, second)]
     for name in names:

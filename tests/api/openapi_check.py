@@ -1,6 +1,6 @@
-"""What openapi.json announces, held against what is really answered: by every test that asks a server something.
+"""Checks every response that tests receive against openapi.json.
 
-Here shapes are closed: a field that is answered and not described is as wrong as one that is missing.
+An undocumented field fails as well as a missing one.
 """
 
 from __future__ import annotations
@@ -18,71 +18,71 @@ import jsonschema_rs
 from tests.documents import ROOT
 
 
-def closed(told: Any) -> Any:
-    """The same, and in answers nothing else."""
-    match told:
+def forbid_extra_fields(schema: Any) -> Any:
+    """Return the schema with `additionalProperties: false` in every object."""
+    match schema:
         case {"properties": dict(), "type": "object"}:
-            return {"additionalProperties": False, **{name: closed(part) for name, part in told.items()}}
+            return {"additionalProperties": False, **{name: forbid_extra_fields(part) for name, part in schema.items()}}
         case dict():
-            return {name: closed(part) for name, part in told.items()}
+            return {name: forbid_extra_fields(part) for name, part in schema.items()}
         case list():
-            return [closed(part) for part in told]
+            return [forbid_extra_fields(part) for part in schema]
         case _:
-            return told
+            return schema
 
 
 @cache
 def document() -> Any:
-    return closed(json.loads((ROOT / "openapi.json").read_text(encoding="utf-8")))
+    return forbid_extra_fields(json.loads((ROOT / "openapi.json").read_text(encoding="utf-8")))
 
 
 @cache
-def addresses() -> list[tuple[re.Pattern[str], str]]:
-    """Those without a part to fill in first: `/v1/jobs/bulk` is not a job."""
+def list_patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return a pattern for each path, fixed paths first: `/v1/jobs/bulk` is not a job."""
     paths = sorted(document()["paths"], key=lambda path: path.count("{"))
     return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in paths]
 
 
 def operation_at(method: str, address: str) -> tuple[str, Mapping[str, Any]] | None:
-    """None where nothing is announced: pages, and methods that are not there."""
+    """Return the path and operation of a request; None if it is not documented."""
     asked = urlsplit(address).path
-    path = next((path for pattern, path in addresses() if pattern.fullmatch(asked)), None)
+    path = next((path for pattern, path in list_patterns() if pattern.fullmatch(asked)), None)
     found = None if path is None else document()["paths"][path].get(method.lower())
     return None if path is None or found is None else (path, found)
 
 
 @cache
 def validator(method: str, path: str, status: str, media: str) -> Any:
-    response = resolved(document()["paths"][path][method.lower()]["responses"][status])
+    response = resolve(document()["paths"][path][method.lower()]["responses"][status])
     schema = response["content"][media]["schema"]
     whole = {**schema, "components": document()["components"]}
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
 
 
-def resolved(told: Any) -> Any:
-    while "$ref" in told:
-        _, _, kind, name = told["$ref"].split("/")
-        told = document()["components"][kind][name]
-    return told
+def resolve(part: Any) -> Any:
+    while "$ref" in part:
+        _, _, kind, name = part["$ref"].split("/")
+        part = document()["components"][kind][name]
+    return part
 
 
 def check(method: str, address: str, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    """`headers` by their names in small letters."""
+    """Fail unless the response is documented. Header names are in lower case."""
     at = operation_at(method, address)
     if at is None:
         return
     path, operation = at
-    asked = f"{method} {path} answered {status}"
-    announced = operation["responses"].get(str(status))
-    assert announced is not None, f"{asked}, which is not announced: {body[:500]!r}"
-    response = resolved(announced)
+    request = f"{method} {path} answered {status}"
+    documented = operation["responses"].get(str(status))
+    assert documented is not None, f"{request}, which is not documented: {body[:500]!r}"
+    response = resolve(documented)
     for name, header in response["headers"].items():
-        assert name.lower() in headers or not resolved(header).get("required"), f"{asked} without {name}"
+        assert name.lower() in headers or not resolve(header).get("required"), f"{request} without {name}"
     if not response.get("content"):
-        assert body == b"", f"{asked} with a body"
+        assert body == b"", f"{request} with a body"
         return
     media = headers["content-type"].partition(";")[0]
-    assert media in response["content"], f"{asked} as {media}"
+    assert media in response["content"], f"{request} as {media}"
     if media.endswith("json"):
         packed = headers.get("content-encoding") == "gzip"
         validator(method, path, str(status), media).validate(json.loads(gzip.decompress(body) if packed else body))

@@ -1,4 +1,4 @@
-"""`postino up` and `postino server` as real processes, and what is asked of them over the wire."""
+"""`postino up` and `postino server` as real processes, and an HTTP client for them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ DEADLINE = 30.0
 QUICK = {
     "POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "0.02",
     "POSTINO_PUBLISHING_SEND_WITHIN": "1",
-    "POSTINO_CIRCUITS_FAILURE_THRESHOLD": "1000",  # what goes wrong here is no outage
+    "POSTINO_CIRCUITS_FAILURE_THRESHOLD": "1000",  # faults in tests must not open the circuit
     "POSTINO_WORKER_LEASE": "1.5",
     "POSTINO_WORKER_HEARTBEAT": "0.3",
     "POSTINO_WORKER_POLL": "0.1",
 }
 
 
-def surroundings() -> dict[str, str]:
-    """Ours, without settings; and with little patience."""
+def make_environment() -> dict[str, str]:
+    """Return our environment without Postino's settings, and with short timeouts."""
     return {name: text for name, text in os.environ.items() if not name.startswith("POSTINO_")} | QUICK
 
 
@@ -53,15 +53,15 @@ class Client:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        """A body that is not bytes goes as JSON. Whatever is answered has to be what openapi.json announces."""
+        """Send a request; a body that is not bytes is sent as JSON. The response must fit openapi.json."""
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=DEADLINE)
         try:
             named = {name.replace("_", "-"): text for name, text in headers.items()}
             connection.request(method, path, sent, {**self.headers, **named})
             answer = connection.getresponse()
-            told = {name.lower(): text for name, text in answer.getheaders()}
-            reply = Reply(answer.status, told, answer.read())
+            received = {name.lower(): text for name, text in answer.getheaders()}
+            reply = Reply(answer.status, received, answer.read())
             openapi_check.check(method, path, reply.status, reply.headers, reply.body)
             return reply
         finally:
@@ -74,13 +74,13 @@ class Client:
 
 
 class Process:
-    """`postino … --json` in a group of its own, which tells in a line when it is ready."""
+    """`postino … --json` in a process group of its own; `ready` is the line it prints when it is ready."""
 
     def __init__(self, folder: Path, *words: str, **settings: str) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-m", "postino", *words, "--data-dir", str(folder), "--port", "0", "--json"],
-            env=surroundings() | settings,
+            env=make_environment() | settings,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -90,25 +90,25 @@ class Process:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.process.communicate(timeout=DEADLINE)[1]
-        self.told = json.loads(line)
+        self.ready = json.loads(line)
         key = (folder / "api.key").read_text().strip()
-        self.api = Client(self.told["url"], {"Authorization": f"Bearer {key}"})
+        self.api = Client(self.ready["url"], {"Authorization": f"Bearer {key}"})
 
     def children(self, word: str | None = None) -> list[psutil.Process]:
-        """Those that run, of this kind."""
+        """Return the running child processes of this kind."""
         there = psutil.Process(self.process.pid).children(recursive=True)
-        return [child for child in there if word is None or word in words_of(child)]
+        return [child for child in there if word is None or word in get_command_line(child)]
 
     def kill_group(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.end()
 
     def end(self) -> str:
-        """What it had to say on stderr, once it has ended."""
+        """Wait for the end and return what was written to stderr."""
         return self.process.communicate(timeout=DEADLINE)[1]
 
     def interrupt(self) -> str:
-        """As Ctrl-C does it: to everybody in the group."""
+        """Interrupt the whole group, as Ctrl-C does."""
         os.killpg(self.process.pid, signal.SIGINT)
         said = self.end()
         assert self.process.returncode == 0, said
@@ -123,7 +123,7 @@ class Process:
 
 
 class Server(Process):
-    """The API alone: nothing goes out."""
+    """The API alone, without workers."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         super().__init__(folder, "server", **settings)
@@ -132,15 +132,15 @@ class Server(Process):
 class Up(Process):
     def __init__(self, folder: Path, *words: str, **settings: str) -> None:
         super().__init__(folder, "up", *words, **settings)
-        self.sandbox = Client(self.told["sandbox_url"])
+        self.sandbox = Client(self.ready["sandbox_url"])
 
-    def published(self) -> list[dict[str, Any]]:
-        """The networks' own record of what is out."""
-        found: list[dict[str, Any]] = self.sandbox.get("/_sandbox/published")["data"]
-        return found
+    def list_published(self) -> list[dict[str, Any]]:
+        """Return what the simulated networks have published."""
+        posts: list[dict[str, Any]] = self.sandbox.get("/_sandbox/published")["data"]
+        return posts
 
     def texts(self) -> list[str]:
-        return [entry["text"] for entry in self.published()]
+        return [entry["text"] for entry in self.list_published()]
 
     def fault(self, network: str, fault: str, times: int = 1, **more: Any) -> None:
         body = {"network": network, "fault": fault, "times": times, **more}
@@ -152,24 +152,24 @@ class Up(Process):
         assert reply.status in (200, 201, 202), reply
         return reply.json
 
-    def settled(self, post_id: str, wanted: str = "published") -> Any:
-        """The post, once it has this status; uncertain, once only a person can tell."""
+    def wait_for_status(self, post_id: str, status: str = "published") -> Any:
+        """Return the post when it has this status; if uncertain, when it needs a person."""
 
         def look() -> Any:
-            told = self.api.get(f"/v1/posts/{post_id}")
-            return told if told["status"] == wanted and (wanted != "uncertain" or told["needs_person"]) else None
+            post = self.api.get(f"/v1/posts/{post_id}")
+            return post if post["status"] == status and (status != "uncertain" or post["needs_person"]) else None
 
         return eventually(look, lambda: self.api.get(f"/v1/posts/{post_id}"))
 
 
-def words_of(process: psutil.Process) -> list[str]:
+def get_command_line(process: psutil.Process) -> list[str]:
     with suppress(psutil.Error):  # it has just ended
         return process.cmdline()
     return []
 
 
 def eventually(look: Callable[[], Any], instead: Callable[[], Any] = lambda: None) -> Any:
-    """What `look` finds in the end; a look that fails is one that finds nothing."""
+    """Call `look` until it returns something; errors count as nothing."""
     end = time.monotonic() + DEADLINE
     while True:
         try:

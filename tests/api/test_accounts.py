@@ -1,4 +1,4 @@
-"""Accounts over the wire: connected with pasted credentials, checked, paused; and the brands they are of."""
+"""`/v1/accounts`: create, check, reconnect, pause, and move between brands."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_check_asks_the_network_and_reconnect_releases_posts(up: Up) -> None:
     assert up.api.ask("POST", f"/v1/accounts/{name}/pause").status == 409
     again = up.api.ask("POST", f"/v1/accounts/{name}/reconnect", {"credentials": right, "reason": "the right one"})
     assert (again.status, again.json["state"]) == (200, "active")
-    up.settled(post["id"])
+    up.wait_for_status(post["id"])
     assert up.texts().count("Waits for its key") == 1
     up.fault("mastodon", "drop", times=1)
     unsure = up.api.ask("POST", f"/v1/accounts/{name}/check").json

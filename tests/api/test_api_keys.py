@@ -1,4 +1,4 @@
-"""`/v1/api-keys`: shown once, ended at once, and in the audit trail."""
+"""`/v1/api-keys`: shown once, revoked immediately, and audited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gets in, and that nothing secret gets out: not in answers, not in logs, not in the audit trail."""
+"""Authentication, and that secrets are not in responses, logs or the audit trail."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from postino.api import authentication
 from postino.auth import api_keys, sign_in
 from postino.stores.statement import load_queries, statement
 from postino.vault import digests
-from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in, with_key
+from tests.api.browser import PASSWORD, add_user, browser, get_cookie, log_in, with_key
 from tests.api.processes import Client, Server
 
 UNKNOWN = "postino_" + "A" * 43
@@ -36,7 +36,7 @@ def test_first_key_has_the_role_owner(server: Server) -> None:
 def test_key_has_precedence_over_cookie(server: Server) -> None:
     add_user(server, "both", "viewer")
     reply = log_in(server, "both")
-    assert server.api.ask("GET", "/v1/me", Cookie=cookie_of(reply)).json["name"] == "api"
+    assert server.api.ask("GET", "/v1/me", Cookie=get_cookie(reply)).json["name"] == "api"
     assert browser(server, reply).ask("GET", "/v1/me", Authorization=f"Bearer {UNKNOWN}").status == 401
 
 
@@ -76,7 +76,7 @@ def test_secrets_are_not_in_logs_responses_files_or_audit_trail(tmp_path: Path) 
         ours.ask("PATCH", "/v1/users/nobody", {"password": PASSWORD})
         Client(server.api.url).ask("GET", f"/sign-in?token={reply.json['csrf_token']}")
         answers = [server.api.ask("GET", path).body.decode() for path in ("/v1/api-keys", "/v1/users", "/v1/audit")]
-        secret = [made, PASSWORD, cookie_of(reply).partition(".")[2], reply.json["csrf_token"], "a wrong password"]
+        secret = [made, PASSWORD, get_cookie(reply).partition(".")[2], reply.json["csrf_token"], "a wrong password"]
         secret += ["a password typed as a name"]
         server.process.terminate()
         said = server.end()

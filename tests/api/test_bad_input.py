@@ -1,4 +1,4 @@
-"""Bad input for every field of every route, from openapi.json: refused by its name, nothing half-done, and no harm."""
+"""Invalid values for every field of every route: rejected by name, without side effects or internal errors."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Table:
             "/v1/login": {"name": "ada", "password": "correct horse"},
         }
 
-    def filled(self, path: str) -> str:
+    def fill_in(self, path: str) -> str:
         for name, text in self.ids.items():
             path = path.replace(f"{{{name}}}", quote(text, safe=""))
         return path
@@ -203,7 +203,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_invalid_body_field_is_named_and_changes_nothing(table: Table) -> None:
     before, wrong, asked = table.rows(), [], 0
     for method, path, operation in table.document.operations():
-        schema = table.document.body_of(operation)
+        schema = table.document.get_body(operation)
         if schema is None:
             continue
         assert path in table.bodies, f"{method} {path} has no row of its own: say what a good body is"
@@ -211,7 +211,7 @@ def test_invalid_body_field_is_named_and_changes_nothing(table: Table) -> None:
             if path.startswith("/v1/drafts") and case.value == "2020-01-01T00:00:00Z":
                 continue  # a draft waits for whoever gives it another time
             asked += 1
-            status, told = table.ask(method, table.filled(path), case.body)
+            status, told = table.ask(method, table.fill_in(path), case.body)
             if path == "/v1/posts/validate" and status == 200 and not told["valid"]:
                 status, told = 422, told["problems"][0]
             if not 400 <= status < 500 or not blames(told, case):
@@ -240,7 +240,7 @@ def test_invalid_query_parameter_is_named(table: Table) -> None:
             asked += 1
             body = table.bodies.get(path) if method == "POST" else None
             rest = "".join(f"&{it}" for it in ASKED.get(path, ()) if not it.startswith(name))
-            status, told = table.ask(method, f"{table.filled(path)}?{name}={text}{rest}", body)
+            status, told = table.ask(method, f"{table.fill_in(path)}?{name}={text}{rest}", body)
             if status != 422 or told.get("field") not in (name, *OTHERWISE.get(name, ())):
                 wrong.append(f"{method} {path}?{name}={text[:40]}: {status} {str(told)[:200]}")
     assert not wrong, "\n".join(wrong)
@@ -256,7 +256,7 @@ def test_invalid_id_is_named_or_not_found(table: Table) -> None:
                 continue
             for text in WRONG_IDS:
                 asked += 1
-                whole = table.filled(path.replace(f"{{{one['name']}}}", text))
+                whole = table.fill_in(path.replace(f"{{{one['name']}}}", text))
                 body = table.bodies.get(path, {}) if method in ("POST", "PATCH") else None
                 status, told = table.ask(method, whole, body)
                 named = status == 422 and told["field"] == one["name"]

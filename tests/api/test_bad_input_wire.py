@@ -1,4 +1,4 @@
-"""Bad input below the fields: bodies that are none, too large or never end; clients slow, idle, deaf or many."""
+"""Invalid HTTP and bodies: unreadable, too large or unfinished; slow, idle and many clients."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_made(server: Server) -> Iterator[None]:
+def _check_nothing_created(server: Server) -> Iterator[None]:
     yield
     made = server.api.get("/v1/jobs?limit=200")["data"]
     assert [job["type"] for job in made if job["type"] != "deaf"] == []
 
 
-def dialled(server: Server) -> socket.socket:
+def connect(server: Server) -> socket.socket:
     where = urlsplit(server.api.url)
     assert where.hostname is not None
     assert where.port is not None
@@ -103,7 +103,7 @@ def test_unreadable_body_is_rejected_at_every_route(server: Server) -> None:
     connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
     document = Document(server.api.get("/v1/openapi.json"))
     for method, path, operation in document.operations():
-        if document.body_of(operation) is None:
+        if document.get_body(operation) is None:
             continue
         whole = re.sub(r"\{\w+\}", NOBODY, path.replace("{scope}", "channel"))
         empty = [(b"", 422, "body is missing")] if operation["requestBody"].get("required") else []
@@ -122,7 +122,7 @@ def test_unreadable_body_is_rejected_at_every_route(server: Server) -> None:
 
 def test_missing_key_gets_401_before_the_body_is_sent(server: Server) -> None:
     for length in ("10", "100000000", "99999999999999999999"):
-        with dialled(server) as opened:
+        with connect(server) as opened:
             opened.sendall(head(server, stranger=True, Content_Length=length, Expect="100-continue"))
             reply = answer(opened)
             assert is_problem(reply, 401), reply
@@ -135,7 +135,7 @@ def test_missing_key_gets_401_before_the_body_is_sent(server: Server) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/imports", "/v1/login"])
 def test_declared_large_body_is_rejected_before_it_is_sent(server: Server, path: str) -> None:
-    with dialled(server) as opened:
+    with connect(server) as opened:
         opened.sendall(head(server, path, Content_Length=str(MEGABYTES * 1_000_000)))
         reply = answer(opened)
     assert is_problem(reply, 413), reply
@@ -146,7 +146,7 @@ def test_streamed_large_body_gets_413_and_uses_no_memory(server: Server) -> None
     before = resident(server)
     reply = server.api.ask("POST", "/v1/jobs", b"x" * (MEGABYTES * 1_000_000))  # listens only when all is sent
     assert is_problem(reply, 413), reply
-    with dialled(server) as opened:
+    with connect(server) as opened:
         opened.sendall(head(server, Transfer_Encoding="chunked"))
         sending = threading.Thread(target=pour, args=(opened,))
         sending.start()
@@ -201,7 +201,7 @@ def test_incomplete_body_is_dropped(server: Server) -> None:
         head(server, Transfer_Encoding="chunked") + f"{len(body):x}\r\n".encode() + body + b"\r\n",
         head(server, Content_Length=str(len(body) + 1)) + body,
     ):
-        with dialled(server) as opened:
+        with connect(server) as opened:
             opened.sendall(whole)
     assert server.api.ask("GET", "/v1/jobs?type=report").json["data"] == []
 
@@ -210,7 +210,7 @@ def test_half_closed_connection_gets_every_response(server: Server) -> None:
     body = json.dumps({"type": "deaf", "run_at": "2099-01-01T00:00:00Z"}).encode()
     asked = head(server, Content_Length=str(len(body))) + body
     half = head(server, Content_Length=str(len(body) + 1)) + body
-    with dialled(server) as opened:
+    with connect(server) as opened:
         opened.sendall(asked + asked + half)
         opened.shutdown(socket.SHUT_WR)
         told = b"".join(iter(lambda: opened.recv(65536), b""))
@@ -220,14 +220,14 @@ def test_half_closed_connection_gets_every_response(server: Server) -> None:
 def test_absolute_url_works_like_a_path(server: Server) -> None:
     wanted = {"http://x/v1/me": 200, "HTTP://x:1/v1/%6De?": 200, "http://x": 200, "http://x/x": 404, "httpx://x": 404}
     for target, status in wanted.items():
-        with dialled(server) as opened:
+        with connect(server) as opened:
             opened.sendall(head(server, target).replace(b"POST", b"GET", 1))
             assert answer(opened).status == status, target
 
 
 @pytest.mark.parametrize("name", ["Authorization", "Idempotency-Key", "Last-Event-ID"])
 def test_repeated_header_is_rejected(server: Server, name: str) -> None:
-    with dialled(server) as opened:
+    with connect(server) as opened:
         once = head(server, "/v1/me").replace(b"POST", b"GET", 1)[:-2]
         opened.sendall(once + f"{name}: a\r\n{name}: a\r\n\r\n".encode())
         reply = answer(opened)
@@ -247,7 +247,7 @@ def trickle(opened: socket.socket, text: bytes, over: threading.Event) -> None:
 @pytest.mark.parametrize("slow", ["head", "body"])
 def test_slow_client_is_disconnected_and_delays_nobody(server: Server, slow: str) -> None:
     over = threading.Event()
-    with dialled(server) as opened:
+    with connect(server) as opened:
         begun_at = time.monotonic()
         if slow == "body":
             opened.sendall(head(server, Content_Length="900"))
@@ -270,7 +270,7 @@ def test_slow_client_is_disconnected_and_delays_nobody(server: Server, slow: str
 @pytest.mark.slow
 def test_idle_connections_keep_nobody_out_and_are_closed(server: Server) -> None:
     with ExitStack() as stack:
-        idle = [stack.enter_context(dialled(server)) for _ in range(400)]
+        idle = [stack.enter_context(connect(server)) for _ in range(400)]
         for opened in idle[::2]:
             opened.sendall(b"GET /v1/jobs HTTP/1.1\r\n")
         assert server.api.get("/health/ready") == {"status": "ready"}
@@ -298,7 +298,7 @@ def test_idle_connections_keep_nobody_out_and_are_closed(server: Server) -> None
 def test_invalid_http_and_large_headers_get_an_error(
     server: Server, said: Callable[[Server], bytes], status: int
 ) -> None:
-    with dialled(server) as opened:
+    with connect(server) as opened:
         opened.sendall(said(server))
         reply = answer(opened)
         assert is_problem(reply, status), reply
@@ -311,15 +311,15 @@ def test_client_that_reads_nothing_is_disconnected(server: Server) -> None:
     payload: dict[str, Any] = {"text": "x" * 900_000}
     for _ in range(20):
         put(server.api, type="deaf", payload=payload, run_at="2099-01-01T00:00:00Z")
-    with dialled(server) as deaf:
+    with connect(server) as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.sendall(head(server, "/v1/jobs?type=deaf&limit=20").replace(b"POST", b"GET", 1))
         port = deaf.getsockname()[1]
-        eventually(lambda: port in dialled_from(server))
-        eventually(lambda: port not in dialled_from(server))
+        eventually(lambda: port in connect_from(server))
+        eventually(lambda: port not in connect_from(server))
 
 
-def dialled_from(server: Server) -> list[int]:
+def connect_from(server: Server) -> list[int]:
     """The ports of those who are connected to it."""
     there = psutil.Process(server.process.pid).net_connections()
     return [it.raddr.port for it in there if it.status == psutil.CONN_ESTABLISHED]

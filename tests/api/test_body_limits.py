@@ -1,4 +1,4 @@
-"""A body costs what its size costs, whatever is in it: nobody stops all others with one request."""
+"""Checking a body takes time in proportion to its size, so that one request cannot block the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brands, workers, quotas and figures over the wire."""
+"""`/v1/brands`, `/v1/workers`, `/v1/quotas` and `/v1/stats`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead letters over the wire: grouped, replayed at a pace, discarded with a reason."""
+"""`/v1/dead-letters`: group, replay at a rate, discard with a reason."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tests.api.processes import Client, Server
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 
 
-def failed(server: Server, count: int, error: str, client: Client | None = None, **said: Any) -> list[str]:
+def create_failed(server: Server, count: int, error: str, client: Client | None = None, **said: Any) -> list[str]:
     """Jobs that are dead letters by now; a number in the words is each one's own."""
     made = [put(client or server.api, payload={"n": number}, **said)["id"] for number in range(count)]
 
-    def ending(job: Job) -> Outcome:
+    def choose_ending(job: Job) -> Outcome:
         return Reject(error.replace("N", str(made.index(str(job.id)))) if str(job.id) in made else "something else")
 
-    work(server, ending)
+    work(server, choose_ending)
     return made
 
 
 def test_dead_letters_are_listed_and_shown_with_details(server: Server) -> None:
-    [job] = failed(server, 1, "It is too long.", type="essay", channel="essays")
+    [job] = create_failed(server, 1, "It is too long.", type="essay", channel="essays")
     [listed] = server.api.get("/v1/dead-letters?type=essay")["data"]
     assert (listed["id"], listed["cause"], listed["error"]) == (job, "permanent", "It is too long.")
     assert "history" not in listed
@@ -42,8 +42,8 @@ def test_dead_letters_are_listed_and_shown_with_details(server: Server) -> None:
 
 
 def test_equal_errors_form_a_group_that_can_be_replayed(server: Server) -> None:
-    made = failed(server, 3, "Row N is broken.", type="rows", channel="rows")
-    failed(server, 1, "The disk is full.", type="rows", channel="rows")
+    made = create_failed(server, 3, "Row N is broken.", type="rows", channel="rows")
+    create_failed(server, 1, "The disk is full.", type="rows", channel="rows")
     groups = [one for one in server.api.get("/v1/dead-letters/groups")["data"] if one["channel"] == "rows"]
     assert [(one["error"], one["letters"]) for one in groups] == [("Row … is broken.", 3), ("The disk is full.", 1)]
     assert groups[0]["example"] in made
@@ -59,7 +59,7 @@ def test_equal_errors_form_a_group_that_can_be_replayed(server: Server) -> None:
 
 
 def test_dead_letter_is_replayed_with_payload_or_discarded(server: Server) -> None:
-    first, second = failed(server, 2, "no", type="single")
+    first, second = create_failed(server, 2, "no", type="single")
     assert server.api.ask("POST", f"/v1/dead-letters/{first}/replay").status == 409
     replayed = server.api.ask("POST", f"/v1/dead-letters/{first}/replay", {"payload": {"n": 7}})
     assert (replayed.status, replayed.json["payload"]) == (200, {"n": 7})
@@ -73,7 +73,7 @@ def test_dead_letter_is_replayed_with_payload_or_discarded(server: Server) -> No
 
 
 def test_bulk_discard_continues_after_a_conflict(server: Server) -> None:
-    first, second = failed(server, 2, "no", type="litter")
+    first, second = create_failed(server, 2, "no", type="litter")
     body = {"ids": [first, NOBODY, second], "reason": "swept up"}
     reply = server.api.ask("POST", "/v1/dead-letters/discard", body)
     assert [one.get("status") for one in reply.json["data"]] == [None, 404, None]
@@ -100,7 +100,7 @@ def test_invalid_field_is_named(server: Server, path: str, body: dict[str, Any],
 
 def test_dead_letters_of_other_brands_are_missing(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
-    [mine] = failed(server, 1, "no", acme, type="branded", brand="acme")
+    [mine] = create_failed(server, 1, "no", acme, type="branded", brand="acme")
     assert [one["id"] for one in acme.get("/v1/dead-letters?type=branded")["data"]] == [mine]
     assert other.get("/v1/dead-letters")["data"] == other.get("/v1/dead-letters/groups")["data"] == []
     assert other.get("/v1/dead-letters?brand=acme")["data"] == []

@@ -1,4 +1,4 @@
-"""`/v1/drafts`: kept, changed, scheduled; each for those who see its brand."""
+"""`/v1/drafts`: create, edit, schedule, and access by brand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a request is refused with its name, and nothing is queued."""
+"""Invalid requests are rejected with the name of the field, and nothing is queued."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _accounts(server: Server) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_queued(server: Server) -> Any:
+def _check_nothing_queued(server: Server) -> Any:
     before = server.api.get("/v1/posts")["data"]
     yield
     assert server.api.get("/v1/posts")["data"] == before

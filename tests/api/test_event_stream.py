@@ -1,4 +1,4 @@
-"""One listener's share of the events: together what came together, each once, until it is too far behind."""
+"""A listener of the event stream: batches, each event once, until too many are unread."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from postino.values.event import Cursor, Event
 LONG = 30.0
 
 
-async def let_in() -> bool:
+async def is_valid() -> bool:
     return True
 
 
-ANYBODY = Subscriber("anybody", let_in)
+ANYONE = Subscriber("anybody", is_valid)
 
 
-def told(number: int) -> StreamedEvent:
+def make_event(number: int) -> StreamedEvent:
     return StreamedEvent(Event(cursor=Cursor(0, number), type="job.completed", at=datetime(2026, 1, 1, tzinfo=UTC)))
 
 
-def listening(after: int = 0) -> StreamListener:
-    return StreamListener(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYBODY)
+def make_listener(after: int = 0) -> StreamListener:
+    return StreamListener(lambda one: one if one.event.cursor.seq % 2 == 0 else None, Cursor(0, after), ANYONE)
 
 
 def numbers(heard: object) -> list[int]:
@@ -41,37 +41,37 @@ def numbers(heard: object) -> list[int]:
 
 
 async def test_listener_gets_each_event_once_in_batches() -> None:
-    mine = listening(after=4)
+    listener = make_listener(after=4)
     for number in range(10):
-        mine.offer(told(number))
-    assert numbers(await mine.next(LONG)) == [6, 8]
-    waiting = asyncio.create_task(mine.next(LONG))
+        listener.offer(make_event(number))
+    assert numbers(await listener.next(LONG)) == [6, 8]
+    waiting = asyncio.create_task(listener.next(LONG))
     await asyncio.sleep(0)
-    mine.offer(told(11))
-    mine.offer(told(12))
+    listener.offer(make_event(11))
+    listener.offer(make_event(12))
     assert numbers(await waiting) == [12]
 
 
 async def test_timeout_returns_an_empty_batch() -> None:
-    assert numbers(await listening().next(0)) == []
+    assert numbers(await make_listener().next(0)) == []
 
 
 async def test_listener_with_too_many_unread_events_is_ended() -> None:
-    mine = listening()
+    listener = make_listener()
     for number in range(2, 2 * MAX_UNREAD + 1, 2):
-        mine.offer(told(number))
-    assert mine.ended_by is None
-    mine.offer(told(2 * MAX_UNREAD + 2))
+        listener.offer(make_event(number))
+    assert listener.ended_by is None
+    listener.offer(make_event(2 * MAX_UNREAD + 2))
     with pytest.raises(ListenerTooSlow):
-        await mine.next(LONG)
-    mine.offer(told(2 * MAX_UNREAD + 4))
-    assert len(mine.unread) <= MAX_UNREAD + 1
+        await listener.next(LONG)
+    listener.offer(make_event(2 * MAX_UNREAD + 4))
+    assert len(listener.unread) <= MAX_UNREAD + 1
 
 
 async def test_waiting_listener_is_ended_immediately() -> None:
-    mine = listening()
-    waiting = asyncio.create_task(mine.next(LONG))
+    listener = make_listener()
+    waiting = asyncio.create_task(listener.next(LONG))
     await asyncio.sleep(0)
-    mine.end(StreamClosed)
+    listener.end(StreamClosed)
     with pytest.raises(StreamClosed):
         await waiting

@@ -1,4 +1,4 @@
-"""Events as they happen, over the wire: from now on, from where one stopped, and of one's own brands only."""
+"""`/v1/events`: live, after an id, and limited to the caller's brands."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Ear:
         self.connection.close()
 
 
-def cancelled(client: Client, **said: Any) -> str:
+def cancel_new_job(client: Client, **said: Any) -> str:
     """A job of which an event tells."""
     job: str = put(client, run_at="2099-01-01T00:00:00Z", **said)["id"]
     assert client.ask("POST", f"/v1/jobs/{job}/cancel", {"reason": "to be heard"}).status == 200
@@ -64,7 +64,7 @@ def cancelled(client: Client, **said: Any) -> str:
 def test_event_arrives_immediately(server: Server) -> None:
     with Ear(server.api) as ear:
         begun = time.monotonic()
-        job = cancelled(server.api)
+        job = cancel_new_job(server.api)
         told = ear.next()
         assert time.monotonic() - begun < 5
     assert (told["event"], told["type"], told["job_id"]) == ("job.cancelled", "job.cancelled", job)
@@ -73,14 +73,14 @@ def test_event_arrives_immediately(server: Server) -> None:
 
 def test_reconnecting_client_gets_missed_events_in_order(server: Server) -> None:
     with Ear(server.api) as ear:
-        first = cancelled(server.api)
+        first = cancel_new_job(server.api)
         heard = ear.next()
         assert heard["job_id"] == first
-    missed = [cancelled(server.api) for _ in range(3)]
+    missed = [cancel_new_job(server.api) for _ in range(3)]
     with Ear(server.api, Last_Event_ID=heard["id"]) as ear:
         frames = ear.frames()
         assert [next(frames)["job_id"] for _ in range(3)] == missed
-        now = cancelled(server.api)
+        now = cancel_new_job(server.api)
         assert next(frames)["job_id"] == now
     with Ear(server.api, f"?after={heard['id']}") as ear:
         assert ear.next()["job_id"] == missed[0]
@@ -89,7 +89,7 @@ def test_reconnecting_client_gets_missed_events_in_order(server: Server) -> None
 def test_client_cut_off_before_the_first_event_misses_nothing(server: Server) -> None:
     with Ear(server.api) as ear:
         begun = ear.begun
-    missed = [cancelled(server.api) for _ in range(2)]
+    missed = [cancel_new_job(server.api) for _ in range(2)]
     with Ear(server.api, Last_Event_ID=begun) as ear:
         assert ear.begun == begun
         frames = ear.frames()
@@ -98,11 +98,11 @@ def test_client_cut_off_before_the_first_event_misses_nothing(server: Server) ->
 
 def test_client_reconnecting_under_load_misses_nothing(server: Server) -> None:
     with Ear(server.api) as ear:
-        cancelled(server.api)
+        cancel_new_job(server.api)
         start = ear.next()["id"]
-    made = [cancelled(server.api) for _ in range(20)]
+    made = [cancel_new_job(server.api) for _ in range(20)]
     more: list[str] = []
-    happening = threading.Thread(target=lambda: more.extend(cancelled(server.api) for _ in range(30)))
+    happening = threading.Thread(target=lambda: more.extend(cancel_new_job(server.api) for _ in range(30)))
     with Ear(server.api), Ear(server.api, Last_Event_ID=start) as ear:
         happening.start()
         frames = ear.frames()
@@ -113,11 +113,11 @@ def test_client_reconnecting_under_load_misses_nothing(server: Server) -> None:
 
 def test_stream_is_filtered_by_type(server: Server) -> None:
     with Ear(server.api, "?types=gate.paused,gate.resumed") as ear:
-        cancelled(server.api)
+        cancel_new_job(server.api)
         account = {"network": "bluesky", "handle": "types.example.org", "credentials": {"password": "x"}}
         name = server.api.ask("POST", "/v1/accounts", account).json["id"]
         server.api.ask("POST", f"/v1/accounts/{name}/pause")
-        cancelled(server.api)
+        cancel_new_job(server.api)
     with Ear(server.api, "?types=account.state_changed") as ear:
         server.api.ask("POST", f"/v1/accounts/{name}/resume")
         assert ear.next()["data"]["account"] == name
@@ -128,9 +128,9 @@ def test_events_of_other_brands_are_not_sent(server: Server) -> None:
     account = {"network": "bluesky", "handle": "heard.example.org", "credentials": {"password": "x"}, "brand": "other"}
     name = other.ask("POST", "/v1/accounts", account).json["id"]
     with Ear(acme) as ear, Ear(other) as beside, Ear(server.api) as everything:
-        jobs = [cancelled(other, brand="other"), cancelled(server.api), cancelled(acme, brand="acme")]
+        jobs = [cancel_new_job(other, brand="other"), cancel_new_job(server.api), cancel_new_job(acme, brand="acme")]
         other.ask("POST", f"/v1/accounts/{name}/pause")
-        last = cancelled(acme, brand="acme")
+        last = cancel_new_job(acme, brand="acme")
         heard, others, all_of_them = ear.frames(), beside.frames(), everything.frames()
         assert [next(heard)["job_id"] for _ in range(2)] == [jobs[2], last]
         assert [next(others)["job_id"] for _ in range(2)] == [jobs[0], None]
@@ -147,7 +147,7 @@ def test_account_events_go_to_the_brand_of_that_time(server: Server) -> None:
         assert server.api.ask("POST", f"/v1/accounts/{name}/reconnect", move).status == 200
         bolt.ask("POST", f"/v1/accounts/{name}/resume")
         bolt.ask("POST", f"/v1/accounts/{name}/pause", {"reason": "bolt's own"})
-        last = cancelled(acme, brand="acme")
+        last = cancel_new_job(acme, brand="acme")
         heard, others = ear.frames(), beside.frames()
         told = [next(heard) for _ in range(2)]
         assert [one["data"]["reason"] for one in told] == ["acme's own", "to be heard"]
@@ -173,20 +173,20 @@ def test_stream_ends_when_access_ends(server: Server) -> None:
         [last] = ear.frames()
         assert (last["event"], "has ended or was changed" in last["detail"]) == ("closing", True), name
     assert time.monotonic() - begun < 10
-    job = cancelled(server.api)
+    job = cancel_new_job(server.api)
     assert stays.next()["job_id"] == job
     for ear in (stays, *gone.values()):
         ear.connection.close()
 
 
 def test_id_ahead_of_all_events_restarts_the_stream(server: Server) -> None:
-    before = cancelled(server.api)
+    before = cancel_new_job(server.api)
     with Ear(server.api, Last_Event_ID="0-999999") as ear:
         frames = ear.frames()
         said = next(frames)
         assert (said["event"], "another database" in said["detail"]) == ("restarted", True)
         assert "id" not in said
-        job = cancelled(server.api)
+        job = cancel_new_job(server.api)
         assert next(frames)["job_id"] == job != before
     with Ear(server.api, Last_Event_ID=ear.begun) as ear:
         assert ear.next()["job_id"] == job
@@ -211,7 +211,7 @@ def test_invalid_parameter_is_named(server: Server, query: str, headers: dict[st
 def test_slow_listener_does_not_delay_a_hundred_others(server: Server) -> None:
     deaf = Ear(server.api)  # never reads
     ears = [Ear(server.api) for _ in range(100)]
-    made = [cancelled(server.api) for _ in range(10)]
+    made = [cancel_new_job(server.api) for _ in range(10)]
     for ear in ears:
         frames = ear.frames()
         assert [next(frames)["job_id"] for _ in range(10)] == made
@@ -223,7 +223,7 @@ def test_slow_listener_does_not_delay_a_hundred_others(server: Server) -> None:
 @pytest.mark.slow
 def test_stopping_server_ends_streams(tmp_path_factory: pytest.TempPathFactory) -> None:
     with Server(tmp_path_factory.mktemp("stopping") / "data") as server, Ear(server.api) as ear:
-        cancelled(server.api)
+        cancel_new_job(server.api)
         assert ear.next()["event"] == "job.cancelled"  # by now it is known to listen
         server.process.terminate()
         assert ear.next()["event"] == "closing"

@@ -1,4 +1,4 @@
-"""The one route that never ends, which asking at random leaves out: how it refuses, how it begins, what it tells."""
+"""`/v1/events` against openapi.json; the fuzzer leaves out this route because it never ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from postino.client.types.events import EventView
 from postino.values.event import EventType
 from tests.api import openapi_check
 from tests.api.processes import Client, Server
-from tests.api.test_events import Ear, cancelled
+from tests.api.test_events import Ear, cancel_new_job
 
 NO_TYPES = ("", ",", "job.*", "job.failed,", "x" * 5000, "%00", "%ff%fe", "%ED%A0%80", "%F0%9F%92%A5")
 NO_PLACES = ("", "-", "7", "1-2-3", "-1-2", f"{2**63}-1", f"1-{2**63}", "1" * 400, "%00", "0-%D9%A1")
@@ -29,7 +29,7 @@ def test_invalid_event_id_is_rejected(server: Server, after: str) -> None:
 
 
 def test_stream_errors_are_documented(server: Server) -> None:
-    stranger = Client(server.told["url"])
+    stranger = Client(server.ready["url"])
     assert stranger.ask("GET", "/v1/events").status == 401
     assert server.api.ask("GET", "/v1/events?since=1").json["field"] == "since"
     assert server.api.ask("POST", "/v1/events", {}).status == 405
@@ -39,7 +39,7 @@ def test_stream_is_documented(server: Server) -> None:
     with Ear(server.api) as ear:
         headers = {name.lower(): text for name, text in ear.answer.getheaders()}
         openapi_check.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
-        cancelled(server.api, brand="acme")
+        cancel_new_job(server.api, brand="acme")
         told = dict(ear.next())
     assert told.pop("event") == EventType.CANCELLED
     TypeAdapter(EventView).validate_python(told, strict=True, extra="forbid")

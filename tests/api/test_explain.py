@@ -1,4 +1,4 @@
-"""Why a post has not gone out, and whether a job could run, over the wire. Nothing is changed by asking."""
+"""Explain posts and jobs, and evaluate whether a job could run. Nothing is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /v1/forecast`: the same as the command says, and nothing is queued by it."""
+"""`POST /v1/forecast`: the same result as the command, and nothing is queued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blackouts, circuits and queues over the wire."""
+"""`/v1/blackouts`, `/v1/circuits` and `/v1/queues`."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_publishing_now_in_a_blackout_gets_409_unless_allowed(up: Up) -> None:
     allowed = up.api.ask("POST", "/v1/posts", wanted | {"allow_blackout": True})
     assert allowed.status == 202
     for post in allowed.json["posts"]:
-        up.settled(post["id"])
+        up.wait_for_status(post["id"])
     assert up.texts().count("Right now") == 2
 
 
@@ -185,7 +185,7 @@ def test_held_post_is_published_when_the_blackout_is_deleted(up: Up) -> None:
     eventually(is_held)
     assert "Held" not in up.texts()
     assert up.api.ask("DELETE", f"/v1/blackouts/{blackout['id']}").status == 200
-    up.settled(post["id"])
+    up.wait_for_status(post["id"])
 
 
 def at_night() -> str:

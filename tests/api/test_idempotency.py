@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: one request, one answer, for ever, whoever dies in between."""
+"""`Idempotency-Key`: one request, one stored response, whichever process dies in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/v1/imports`: files of posts are checked, then saved as they were checked, and nothing twice."""
+"""`/v1/imports`: CSV files are checked, then saved as they were checked, each row once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs over the wire: put, look, cancel, replay, resolve, one or many."""
+"""`/v1/jobs`: create, get, cancel, replay and resolve, one or many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /v1/posts`: by every filter, page by page, and nothing of another brand."""
+"""`GET /v1/posts`: filters, pagination, and nothing of other brands."""
 
 from __future__ import annotations
 

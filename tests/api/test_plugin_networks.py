@@ -1,4 +1,4 @@
-"""A network that the settings name is one like the others, wherever the API speaks of networks."""
+"""A network of a plug-in works like the built-in ones throughout the API."""
 
 from __future__ import annotations
 

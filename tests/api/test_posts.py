@@ -1,4 +1,4 @@
-"""Posts over the wire, with workers and simulated networks behind it."""
+"""`/v1/posts` with workers and simulated networks."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def test_publishing_now_gets_202_and_the_post_itself(up: Up) -> None:
     assert reply.status == 202
     assert set(SHAPE) <= set(reply.json)
     assert [reply.json[name] for name in SHAPE] == [reply.json["posts"][0][name] for name in SHAPE]
-    told = up.settled(reply.json["id"])
+    told = up.wait_for_status(reply.json["id"])
     assert told["published_at"] >= told["scheduled_at"]
-    assert told["url"].startswith(up.told["sandbox_url"])
+    assert told["url"].startswith(up.ready["sandbox_url"])
     assert [it["verdict"] for it in told["receipts"]] == ["accepted"]
     assert len(told["history"]) == told["attempts"] == 1
 
@@ -54,7 +54,7 @@ def test_several_accounts_share_one_content(up: Up) -> None:
     assert "id" not in made
     assert [post["account"] for post in made["posts"]] == [BLUESKY, MASTODON, TELEGRAM]
     for post in made["posts"]:
-        up.settled(post["id"])
+        up.wait_for_status(post["id"])
     content = up.api.get(f"/v1/contents/{made['content_id']}")
     assert (content["status"], content["text"], len(content["posts"])) == ("published", "Three accounts", 3)
     assert up.texts().count("Three accounts") == 3
@@ -64,8 +64,8 @@ def test_failing_account_does_not_affect_the_others(up: Up) -> None:
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
     made = up.post("One of two", BLUESKY, TELEGRAM)
     good, bad = made["posts"]
-    up.settled(good["id"])
-    told = up.settled(bad["id"], "failed")
+    up.wait_for_status(good["id"])
+    told = up.wait_for_status(bad["id"], "failed")
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
     assert "blocked" in told["last_error"]
     assert up.api.get(f"/v1/contents/{made['content_id']}")["status"] == "partially_published"
@@ -73,7 +73,7 @@ def test_failing_account_does_not_affect_the_others(up: Up) -> None:
     assert refused.status == 409
     assert "force" in refused.json["detail"]
     assert ask(up, bad, "replay", force=True, reason="it is allowed again").status == 200
-    up.settled(bad["id"])
+    up.wait_for_status(bad["id"])
     assert up.texts().count("One of two") == 2
 
 
@@ -109,8 +109,8 @@ def test_same_post_twice_at_once_is_a_duplicate(up: Up) -> None:
     assert second.status == 409
     assert made["id"] in second.json["detail"]
     meant = up.post("Double click", BLUESKY, allow_duplicate=True)
-    up.settled(made["id"])
-    up.settled(meant["id"])
+    up.wait_for_status(made["id"])
+    up.wait_for_status(meant["id"])
     assert up.texts().count("Double click") == 2
 
 
@@ -134,7 +134,7 @@ def test_waiting_post_can_be_edited_moved_published_or_cancelled(up: Up) -> None
     moved = change(up, post, at="2035-07-01T14:00", timezone="Europe/Rome")
     assert moved.json["scheduled_at"] == "2035-07-01T12:00:00.000000Z"
     assert ask(up, post, "publish-now").status == 200
-    up.settled(post["id"])
+    up.wait_for_status(post["id"])
     assert up.texts().count("Final") == 1
     late = change(up, post, text="Too late")
     assert late.status == 409
@@ -160,12 +160,12 @@ def test_list_is_filtered_and_paginated(up: Up) -> None:
 def test_uncertain_post_is_resolved_by_a_person(up: Up, verdict: str) -> None:
     up.fault("telegram", "process_then_drop", endpoint="sendMessage")
     post = up.post(f"Lost, {verdict}", TELEGRAM)
-    up.settled(post["id"], "uncertain")
-    [entry] = [it for it in up.published() if it["text"] == f"Lost, {verdict}"]
+    up.wait_for_status(post["id"], "uncertain")
+    [entry] = [it for it in up.list_published() if it["text"] == f"Lost, {verdict}"]
     remote_id = {"remote_id": entry["remote_id"]} if verdict == "live" else {}
     assert ask(up, post, "resolve", verdict=verdict, reason="I looked", **remote_id).status == 200
     wanted = "failed" if verdict == "give_up" else "published"
-    told = up.settled(post["id"], wanted)
+    told = up.wait_for_status(post["id"], wanted)
     assert up.texts().count(f"Lost, {verdict}") == (2 if verdict == "send_again" else 1)
     if verdict == "live":
         assert told["remote_id"] == entry["remote_id"]
@@ -175,7 +175,7 @@ def test_uncertain_post_is_resolved_by_a_person(up: Up, verdict: str) -> None:
 def test_expired_token_holds_posts_and_is_explained(up: Up) -> None:
     up.sandbox.ask("POST", "/_sandbox/accounts/mastodon/postcard", {"token_expired": True})
     post = up.post("Held", MASTODON)
-    told = held(up, post)
+    told = is_held(up, post)
     assert set(told["flags"]) >= {"deferred", "at_risk"}
     assert "reconnect" in told["reasons"]["at_risk"]
     [account] = [it for it in up.api.get("/v1/accounts")["data"] if it["id"] == MASTODON]
@@ -184,7 +184,7 @@ def test_expired_token_holds_posts_and_is_explained(up: Up) -> None:
     assert up.texts().count("Held") == 0
 
 
-def held(up: Up, post: Any) -> Any:
+def is_held(up: Up, post: Any) -> Any:
     def look() -> Any:
         told = up.api.get(f"/v1/posts/{post['id']}")
         return told if "at_risk" in told["flags"] else None
@@ -199,4 +199,4 @@ def test_responses_hold_no_secrets(up: Up) -> None:
         for name, secret in account.credentials.items():
             if name not in ("identifier", "chat_id"):
                 assert not any(secret in page for page in pages), name
-    assert not any(up.told["api_key"] in page for page in pages)
+    assert not any(up.ready["api_key"] in page for page in pages)

@@ -1,4 +1,4 @@
-"""What openapi.json says may be asked behind the question mark is what the routes take."""
+"""The query parameters in openapi.json are those that the routes accept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 NONSENSE = "q9q9q9"
 
 
-def announced() -> Iterator[tuple[str, str, set[str]]]:
+def list_parameters() -> Iterator[tuple[str, str, set[str]]]:
     for path, operations in get_document()["paths"].items():
         for method, operation in operations.items():
             asked = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
@@ -32,7 +32,7 @@ def test_unknown_parameter_error_lists_the_documented_ones(server: Server) -> No
     at = server.api.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, "run_at": "2031-01-01T00:00:00Z"}).json
     blackout = {"start": "01:00", "end": "02:00", "timezone": "UTC"}
     seen = []
-    for method, path, asked in announced():
+    for method, path, asked in list_parameters():
         address = re.sub(r"\{job_id\}", at["id"], path)
         address = re.sub(r"\{\w+\}", NOBODY, address)
         reply = server.api.ask(method, f"{address}?{NONSENSE}=1", blackout if path == "/v1/blackouts" else None)

@@ -1,4 +1,4 @@
-"""What may start, and how much at once, by a person's word over the wire."""
+"""Pauses, channel caps and dispatch through the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request has: an id, an allowance, and an answer that is packed where it is large."""
+"""Request ids, rate limits and compression."""
 
 from __future__ import annotations
 
@@ -79,15 +79,15 @@ def test_large_responses_are_compressed_if_accepted(server: Server) -> None:
     assert "content-encoding" not in server.api.ask("GET", "/health/live", Accept_Encoding="gzip").headers
 
 
-def shown(**headers: str) -> str | None:
+def hash_headers(**headers: str) -> str | None:
     return hash_credential(
         {"type": "http", "headers": [(name.encode(), text.encode()) for name, text in headers.items()]}
     )
 
 
 def test_caller_is_recognised_however_its_key_is_written() -> None:
-    assert len({shown(authorization=text) for text in ("Bearer k", "Bearer   k ", "bearer k", "BEARER k")}) == 1
-    assert shown(authorization="Bearer k") != shown(authorization="Bearer K")
+    assert len({hash_headers(authorization=text) for text in ("Bearer k", "Bearer   k ", "bearer k", "BEARER k")}) == 1
+    assert hash_headers(authorization="Bearer k") != hash_headers(authorization="Bearer K")
     cookies = ("__Host-postino=k", "a=1; __Host-postino=k", "__Host-postino=k;  b=2")
-    assert len({shown(cookie=text) for text in cookies}) == 1
-    assert shown(authorization="Basic k") is shown(cookie="a=1") is shown() is None
+    assert len({hash_headers(cookie=text) for text in cookies}) == 1
+    assert hash_headers(authorization="Basic k") is hash_headers(cookie="a=1") is hash_headers() is None

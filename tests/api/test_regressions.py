@@ -1,4 +1,4 @@
-"""What asking at random has found, each kept as a question of its own."""
+"""Bugs that fuzzing has found, each as a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox's door through Postino's own."""
+"""`/v1/sandbox` forwards to the sandbox."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_faults_are_created_listed_and_deleted(up: Up) -> None:
     wrong = up.api.ask("POST", "/v1/sandbox/faults", fault | {"fault": "explode"})
     assert (wrong.status, wrong.json["field"]) == (422, "fault")
     assert wrong.headers["content-type"] == "application/problem+json"
-    assert up.api.get("/v1/sandbox/published")["data"] == up.published()
+    assert up.api.get("/v1/sandbox/published")["data"] == up.list_published()
     assert up.api.ask("GET", "/v1/sandbox/published?x=1").status == 422
     assert up.api.get("/v1/sandbox/calls").keys() == up.sandbox.get("/_sandbox/calls").keys()
     assert key_for(up, "acme").ask("GET", "/v1/sandbox/faults").status == 403

@@ -27,7 +27,7 @@ from postino import Postino
 from postino.api.key_file import read_or_create_key
 from postino.cli.up import add_sandbox_accounts
 from postino.config import load_config
-from tests.api.processes import DEADLINE, Client, Process, Reply, Server, eventually, surroundings
+from tests.api.processes import DEADLINE, Client, Process, Reply, Server, eventually, make_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash]
 BLUESKY = "bluesky:postcard.test"
@@ -50,7 +50,7 @@ def lets_in(client: Client, told: Any) -> bool:
     return Client(client.url, {"Authorization": f"Bearer {told['key']}"}).ask("GET", "/v1/me").status == 200
 
 
-def imported(client: Client, told: Any) -> bool:
+def import_file(client: Client, told: Any) -> bool:
     posts = client.get("/v1/posts?text=Imported")["data"]
     return len(posts) == 1 and client.get(f"/v1/imports/{told['id']}")["state"] == "saved"
 
@@ -92,7 +92,7 @@ def rows(draft: str, token: str) -> list[Row]:
         Row("/v1/posts", planned, 201, there("/v1/posts/{}")),
         Row("/v1/drafts", {"text": "A draft"}, 201, there("/v1/drafts/{}")),
         Row("/v1/drafts/{draft_id}/schedule", {"at": LATER}, 201, there("/v1/posts/{}"), names={"draft_id": draft}),
-        Row("/v1/imports", b"", 201, imported, query=f"?commit=true&token={token}"),
+        Row("/v1/imports", b"", 201, import_file, query=f"?commit=true&token={token}"),
         Row("/v1/jobs", job, 201, there("/v1/jobs/{}")),
         Row("/fp-publisher/v1/jobs", job | {"channel": "former"}, 201, there("/v1/jobs/{}")),
         Row("/v1/accounts", account, 201, there("/v1/accounts/{}"), again=409),
@@ -119,7 +119,7 @@ class House:
     @contextmanager
     def worker(self) -> Iterator[subprocess.Popen[str]]:
         command = [sys.executable, "-m", "postino", "worker", "--data-dir", str(self.folder)]
-        process = subprocess.Popen(command, env=surroundings() | self.settings, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, env=make_environment() | self.settings, stderr=subprocess.PIPE, text=True)
         try:
             yield process
         finally:
@@ -140,8 +140,8 @@ def open_api(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
         read_or_create_key(folder / "api.key")
         sandbox = stack.enter_context(Process(folder, "sandbox"))
         asyncio.run(prepare(folder, url))
-        settings = {"POSTINO_DATABASE_URL": url, "POSTINO_SANDBOX_URL": sandbox.told["url"]}
-        yield House(folder, settings, Client(sandbox.told["url"]))
+        settings = {"POSTINO_DATABASE_URL": url, "POSTINO_SANDBOX_URL": sandbox.ready["url"]}
+        yield House(folder, settings, Client(sandbox.ready["url"]))
 
 
 async def prepare(folder: Path, url: str) -> None:
@@ -158,7 +158,7 @@ def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
         draft = server.api.ask("POST", "/v1/drafts", {"text": "Drafted", "accounts": [BLUESKY]}).json["id"]
         file = f"text,accounts,at\nImported,{BLUESKY},{LATER}\n".encode()
         table = rows(draft, server.api.ask("POST", "/v1/imports", file).json["token"])
-        assert {row.path for row in table} == made_by(server.api)
+        assert {row.path for row in table} == list_created(server.api)
         with ThreadPoolExecutor(len(table)) as pool:
             replies = list(pool.map(lambda row: row.send(server.api), table))
         server.kill_group()
@@ -167,7 +167,7 @@ def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
     alone = [now("Now, alone"), Row("/v1/jobs", {"type": "alone", "run_at": LATER}, 201, there("/v1/jobs/{}"))]
     for row in alone:
         with house.server() as server:
-            assert killed_at_its_first_word(server, row) == row.status
+            assert kill_at_first_byte(server, row) == row.status
 
     with house.server() as server:
         for row, reply in zip(table, replies, strict=True):
@@ -192,14 +192,14 @@ def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
         assert sorted(house.texts()) == wanted
 
 
-def made_by(client: Client) -> set[str]:
+def list_created(client: Client) -> set[str]:
     """Target something is made, or taken to be done."""
     paths = client.get("/v1/openapi.json")["paths"]
     answers = {(path, status) for path, told in paths.items() for one in told.values() for status in one["responses"]}
     return {path for path, status in answers if status in ("201", "202")}
 
 
-def killed_at_its_first_word(server: Server, row: Row) -> int:
+def kill_at_first_byte(server: Server, row: Row) -> int:
     connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
     headers = {**server.api.headers, "Idempotency-Key": row.key}
     connection.request("POST", row.address, json.dumps(row.body).encode(), headers)

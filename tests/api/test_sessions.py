@@ -1,4 +1,4 @@
-"""Browsers: signed in by password or link, with a cookie no script can read and a token no other page can."""
+"""Sessions of browsers: sign in by password or link, cookie and CSRF token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from postino import Postino
 from postino.auth.sign_in import create_sign_in_url
 from postino.config import load_config
 from postino.stores.records import AuditContext
-from tests.api.browser import PASSWORD, add_user, browser, cookie_of, log_in
+from tests.api.browser import PASSWORD, add_user, browser, get_cookie, log_in
 from tests.api.processes import Client, Server
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
     return asyncio.run(run())
 
 
-def link_of(server: Server) -> str:
+def create_link(server: Server) -> str:
     """Its path and its token."""
     link = perform(server, lambda app: create_sign_in_url(app.users, app.sign_in, server.api.url, AuditContext("test")))
     return link.removeprefix(server.api.url)
@@ -159,7 +159,7 @@ def test_remote_login_needs_https(server: Server) -> None:
     add_user(server, "far")
     in_plain_sight = log_in(server, "far", **ELSEWHERE)
     assert (in_plain_sight.status, "https" in in_plain_sight.json["detail"]) == (403, True)
-    assert Client(server.api.url).ask("GET", link_of(server), **ELSEWHERE).status == 403
+    assert Client(server.api.url).ask("GET", create_link(server), **ELSEWHERE).status == 403
     assert log_in(server, "far", **ELSEWHERE, X_Forwarded_Proto="https").status == 200
 
 
@@ -171,11 +171,11 @@ def test_login_from_another_site_is_rejected(server: Server) -> None:
 
 
 def test_sign_in_link_works_once(server: Server) -> None:
-    path, stranger = link_of(server), Client(server.api.url)
+    path, stranger = create_link(server), Client(server.api.url)
     reply = stranger.ask("GET", path)
     assert (reply.status, reply.headers["location"]) == (303, "/")
     assert (reply.headers["cache-control"], reply.headers["referrer-policy"]) == ("no-store", "no-referrer")
-    me = Client(server.api.url, {"Cookie": cookie_of(reply)}).get("/v1/me")
+    me = Client(server.api.url, {"Cookie": get_cookie(reply)}).get("/v1/me")
     assert (me["name"], me["role"]) == ("user:owner", "owner")
     again = stranger.ask("GET", path)
     assert (again.status, "used already" in again.json["detail"]) == (401, True)
@@ -199,7 +199,7 @@ def test_invalid_sign_in_link_shows_a_page_to_browsers(server: Server) -> None:
 
 
 def test_expired_sign_in_link_gets_401(server: Server) -> None:
-    path = link_of(server)
+    path = create_link(server)
     age(server, "sign_in_links", "expires_at = '2026-01-01T00:00:00.000000Z'")
     assert Client(server.api.url).ask("GET", path).status == 401
 

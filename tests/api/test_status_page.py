@@ -1,4 +1,4 @@
-"""The sign of life: a page that loads nothing from elsewhere and tells nothing without the key."""
+"""The status page, health checks and the OpenAPI document, which need no API key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database is away: that is told, with when to come back, and everything goes on when it is back."""
+"""While the database is unreachable requests get 503 with Retry-After; then everything continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be out there, over the wire: what the ledger knows, and what the network says."""
+"""`/v1/uncertain`: what the ledger knows, and lookups on the network."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_lookup_without_network_support_changes_nothing(up: Up) -> None:
     account = next(one["id"] for one in up.api.get("/v1/accounts")["data"] if one["network"] == "telegram")
     up.fault("telegram", "process_then_drop")
     post = up.post("Was it sent?", account)
-    up.settled(post["id"], "uncertain")
+    up.wait_for_status(post["id"], "uncertain")
     looked = up.api.ask("POST", f"/v1/uncertain/{post['id']}/lookup").json
     assert (looked["sighting"], looked["why"]) == (
         "cannot_tell", "The network has no way to ask whether the post arrived.",

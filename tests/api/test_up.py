@@ -1,4 +1,4 @@
-"""`postino up`, killed in every way: what was accepted goes out, once."""
+"""`postino up`, killed in every way: accepted posts are published once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.api.processes import DEADLINE, Client, Up, eventually, surroundings
+from tests.api.processes import DEADLINE, Client, Up, eventually, make_environment
 
 pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"
@@ -24,34 +24,36 @@ BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "tel
 
 def test_up_prints_its_urls_and_publishes_a_post_once(folder: Path) -> None:
     with Up(folder) as up:
-        assert list(up.told) == ["url", "dashboard_url", "api_key", "sandbox_url"]
-        assert up.told["dashboard_url"] == f"{up.told['url']}/#key={up.told['api_key']}"
+        assert list(up.ready) == ["url", "dashboard_url", "api_key", "sandbox_url"]
+        assert up.ready["dashboard_url"] == f"{up.ready['url']}/#key={up.ready['api_key']}"
         for name in ("api.key", "postino.db", "sandbox.db"):
             assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
         accounts = up.api.get("/v1/accounts")["data"]
         assert [account["id"] for account in accounts][:1] == [BLUESKY]
         made = up.post("Hello", accounts[0]["id"])
-        told = up.settled(made["id"])
-        [entry] = up.published()
+        told = up.wait_for_status(made["id"])
+        [entry] = up.list_published()
         assert (entry["text"], entry["network"], entry["remote_id"]) == ("Hello", "bluesky", told["remote_id"])
-        second = refused("up", "--data-dir", str(folder), "--port", "0", "--json")
+        second = start_refused("up", "--data-dir", str(folder), "--port", "0", "--json")
         assert (second.returncode, second.stdout) == (4, "")
         assert f"already up on {folder} (process {up.process.pid})" in second.stderr
         said = up.interrupt()
-    assert up.told["api_key"] not in said
+    assert up.ready["api_key"] not in said
     assert "Traceback" not in said
 
 
-def refused(*words: str) -> subprocess.CompletedProcess[str]:
+def start_refused(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "postino", *words]
-    return subprocess.run(command, env=surroundings(), capture_output=True, text=True, timeout=DEADLINE, check=False)
+    return subprocess.run(
+        command, env=make_environment(), capture_output=True, text=True, timeout=DEADLINE, check=False
+    )
 
 
 @pytest.mark.parametrize("command", ["up", "server", "sandbox"])
 def test_taken_port_is_reported(folder: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = refused(command, "--data-dir", str(folder), "--port", str(port))
+        told = start_refused(command, "--data-dir", str(folder), "--port", str(port))
     assert (told.returncode, told.stdout) == (4, "")
     assert f"Port {port} of 127.0.0.1 is taken" in told.stderr
     assert "Traceback" not in told.stderr
@@ -59,12 +61,12 @@ def test_taken_port_is_reported(folder: Path, command: str) -> None:
 
 def test_printed_commands_work(folder: Path) -> None:
     command = [sys.executable, "-m", "postino", "up", "--data-dir", str(folder), "--port", "0"]
-    settings = surroundings() | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    settings = make_environment() | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": settings}
     with subprocess.Popen(command, start_new_session=True, **streams) as up:
         try:
             said = [*iter(lambda: read_line(up), LAST)]
-            assert worked(up.pid) < 10, "seconds from nothing, if it had one core to itself"
+            assert get_cpu_seconds(up.pid) < 10, "seconds from nothing, if it had one core to itself"
             check_links(said)
             start = said.index("Try this in another terminal and watch the feed:") + 1
             commands = [line for line in said[start:] if line]
@@ -94,7 +96,7 @@ def read_line(up: subprocess.Popen[str]) -> str:
     return line.strip()
 
 
-def worked(pid: int) -> float:
+def get_cpu_seconds(pid: int) -> float:
     """Seconds of a processor that it and its processes took: whatever else the machine does meanwhile."""
     up = psutil.Process(pid)
     return float(sum(sum(one.cpu_times()[:2]) for one in (up, *up.children(recursive=True))))
@@ -123,7 +125,7 @@ def soon() -> str:
     return (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
 
 
-def published(up: Up) -> bool:
+def are_all_published(up: Up) -> bool:
     return all(post["status"] == "published" for post in up.api.get("/v1/posts")["data"])
 
 
@@ -136,13 +138,13 @@ def test_post_is_published_once_after_any_kill(folder: Path) -> None:
     with Up(folder) as up:
         children = up.children()
         assert {word for child in children for word in child.cmdline()} > {"sandbox", "server", "worker"}
-        eventually(lambda: len(up.texts()) == 2 and published(up), up.texts)
+        eventually(lambda: len(up.texts()) == 2 and are_all_published(up), up.texts)
         up.post("Killed alone, and its processes end with it", BLUESKY, MASTODON, at=soon())
         up.process.kill()
         up.end()
         assert psutil.wait_procs(children, DEADLINE)[1] == []
     with Up(folder) as up:
-        eventually(lambda: published(up), up.texts)
+        eventually(lambda: are_all_published(up), up.texts)
         assert sorted(up.texts()) == ["Killed alone, and its processes end with it"] * 2 + ["Killed as a whole"] * 2
 
 
@@ -151,10 +153,10 @@ def test_restart_keeps_the_key_the_sandbox_and_all_data(folder: Path) -> None:
         waiting = up.post("Nobody is there to publish this", BLUESKY)
         up.interrupt()
     with Up(folder, "--workers", "2") as again:
-        assert again.told["api_key"] == up.told["api_key"]
-        assert again.told["sandbox_url"] == up.told["sandbox_url"]
+        assert again.ready["api_key"] == up.ready["api_key"]
+        assert again.ready["sandbox_url"] == up.ready["sandbox_url"]
         assert len(again.children("worker")) == 2
-        again.settled(waiting["id"])
+        again.wait_for_status(waiting["id"])
         assert len(again.api.get("/v1/accounts")["data"]) == len({*map(str, again.api.get("/v1/accounts")["data"])})
         assert again.texts() == ["Nobody is there to publish this"]
         again.interrupt()
@@ -169,7 +171,7 @@ def test_killed_process_is_restarted_while_the_others_run(folder: Path) -> None:
             child.wait(DEADLINE)
             eventually(lambda: up.api.get("/health/ready") and up.sandbox.get("/_sandbox/faults"))
             made = up.post(f"After the death of the {kind}", BLUESKY)
-            up.settled(made["id"])
+            up.wait_for_status(made["id"])
             assert up.children(kind)
         assert len(up.texts()) == 3
         said = up.interrupt()

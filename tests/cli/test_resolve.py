@@ -63,14 +63,14 @@ def test_a_persons_word_settles_an_uncertain_post(
     assert followed.code == 1
     assert "posts resolve" in followed.err
     post_id = followed.rows[-1].split()[2]
-    [entry] = [it for it in up.published() if it["text"] == text]
+    [entry] = [it for it in up.list_published() if it["text"] == text]
     said = [verdict, entry["remote_id"]] if verdict == "--live" else [verdict]
     answer = postino("posts", "resolve", post_id, *said, "--reason", "I looked")
     assert answer.code == 0, answer
     actor, action, subject, reason = Desk(up.folder).last_audit()
     assert (action, subject, reason) == ("job.resolved", post_id, "I looked")
     assert actor.startswith("cli:")
-    up.settled(post_id, status)
+    up.wait_for_status(post_id, status)
     assert up.texts().count(text) == times
     again = postino("posts", "resolve", post_id, "--give-up", "--reason", "too late")
     assert again.code == 4

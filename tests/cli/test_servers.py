@@ -37,7 +37,7 @@ def key(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.usefixtures("key")
 def test_a_server_is_asked_whatever_is_on_this_machine(server: Server, folder: Path, postino: Postino) -> None:
     there = Desk(server.folder).enqueue("letter")
-    for given in (["--server", server.told["url"]], ["--server", server.told["url"] + "/"]):
+    for given in (["--server", server.ready["url"]], ["--server", server.ready["url"] + "/"]):
         shown = postino("jobs", "show", there.id, *given, "--json")
         assert (shown.code, shown.json["type"]) == (0, "letter")
     assert not folder.exists()
@@ -48,10 +48,10 @@ def test_what_is_typed_counts_for_more_than_the_environment(
     server: Server, key: str, folder: Path, desk: Desk, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = desk.enqueue("letter")
-    monkeypatch.setenv("POSTINO_SERVER", server.told["url"])
+    monkeypatch.setenv("POSTINO_SERVER", server.ready["url"])
     assert postino("jobs", "show", here.id).code == 3
     assert postino("jobs", "show", here.id, "--data-dir", folder).code == 0
-    both = postino("jobs", "list", "--data-dir", folder, "--server", server.told["url"], "--json")
+    both = postino("jobs", "list", "--data-dir", folder, "--server", server.ready["url"], "--json")
     assert (both.code, both.refusal["field"]) == (2, "server")
     assert "Use either --server, or --data-dir and --database-url." in both.refusal["message"]
 
@@ -60,7 +60,7 @@ def test_the_key_may_be_in_a_file_and_is_in_no_message(
     server: Server, key: str, tmp_path: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("POSTINO_API_KEY")
-    url = server.told["url"]
+    url = server.ready["url"]
     (tmp_path / "key").write_text(f"{key}\n")
     paused = postino("queues", "pause", "low", "--server", url, "--api-key-file", "key")
     assert paused.code == 0
@@ -82,7 +82,7 @@ def test_the_key_may_be_in_a_file_and_is_in_no_message(
 
 @pytest.mark.usefixtures("key")
 def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = ("--server", server.told["url"])
+    there = ("--server", server.ready["url"])
     monkeypatch.setenv("POSTINO_API_KEY", postino("keys", "add", "page", "--role", "viewer", *there).out)
     assert postino("posts", "list", *there).code == 0
     refused = postino("queues", "pause", "--all", *there)
@@ -124,13 +124,13 @@ def test_what_works_on_a_database_alone_says_so(
 def test_events_are_told_by_a_server_alone(server: Server, desk: Desk, postino: Postino) -> None:
     refused = postino("events")
     assert (refused.code, "with --server URL" in refused.err) == (2, True)
-    wrong = postino("events", "--type", "nothing.such", "--server", server.told["url"])
+    wrong = postino("events", "--type", "nothing.such", "--server", server.ready["url"])
     assert (wrong.code, "nothing.such" in wrong.err) == (2, True)
 
 
 @pytest.mark.usefixtures("key")
 def test_events_are_told_as_they_happen(server: Server, postino: Postino, tmp_path: Path) -> None:
-    there = ("--server", server.told["url"])
+    there = ("--server", server.ready["url"])
     assert postino("queues", "pause", "--brand", "noisy", *there).code == 0
     with Command("events", *there, "--after", "0-0", "--type", "gate.paused", "--json", folder=tmp_path) as command:
         told = json.loads(command.wait_for("noisy"))

@@ -75,7 +75,7 @@ class Kind:
     @asynccontextmanager
     async def of(self, household: Process, **more: Any) -> AsyncIterator[Asker]:
         key = (household.folder / "api.key").read_text().strip()
-        async with self.asker(household.told["url"], key, **more) as asker:
+        async with self.asker(household.ready["url"], key, **more) as asker:
             yield asker
 
 

@@ -41,7 +41,7 @@ async def test_what_happened_is_heard_from_where_one_says(kind: Kind, server: Se
         with pytest.raises(WrongUse) as wrong:
             await ask.every(lambda c: c.events(types=("job.dancing",)))
         assert wrong.value.field == "types"
-    async with kind.asker(server.told["url"], "postino_wrong") as ask:
+    async with kind.asker(server.ready["url"], "postino_wrong") as ask:
         with pytest.raises(NotAllowed):
             await ask.every(lambda c: c.events())
 

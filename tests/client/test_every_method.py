@@ -48,7 +48,7 @@ from postino.client.types.uncertain import LookupResultView, UncertainJobDetails
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.job import Job
 from postino.values.outcome import Outcome, Reject, Unknown
-from tests.api.fake_worker import worked
+from tests.api.fake_worker import run_due_jobs
 from tests.api.processes import Server
 from tests.client.conftest import Kind
 
@@ -84,7 +84,7 @@ async def failing(server: Server, ask: Any, outcome: Outcome, count: int = 1) ->
     def ending(job: Job) -> Outcome:
         return outcome if str(job.id) in made else Reject("not ours")
 
-    await worked(server, ending)
+    await run_due_jobs(server, ending)
     return made
 
 
@@ -110,9 +110,9 @@ async def test_posts(kind: Kind, server: Server) -> None:
         fits(changed, EditedPostView)
         assert (changed["text"], changed["version"]) == ("Otherwise", 2)
         fits(await ask(lambda c: c.posts.publish_now(post["id"], reason="hurry")), PostView)
-        await worked(server, lambda _: Reject("The network says no."))
+        await run_due_jobs(server, lambda _: Reject("The network says no."))
         fits(await ask(lambda c: c.posts.replay(post["id"], force=True)), PostView)
-        await worked(server, lambda _: Unknown("The answer was lost."))
+        await run_due_jobs(server, lambda _: Unknown("The answer was lost."))
         resolved = await ask(lambda c: c.posts.resolve(post["id"], "live", reason="seen", remote_id=f"r-{uuid4()}"))
         assert resolved["status"] == "published"
         other = await ask(lambda c: c.posts.create(text=f"Other {uuid4()}", accounts=[who], at=LATER))

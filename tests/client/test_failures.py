@@ -59,7 +59,7 @@ async def breaking(visit: Visit) -> None:
 @asynccontextmanager
 async def losing(household: Server, lost: int) -> AsyncIterator[RawServer]:
     """In front of the server: hands every request on, and loses the first answers."""
-    place = urlsplit(household.told["url"])
+    place = urlsplit(household.ready["url"])
 
     async def pass_on(visit: Visit) -> None:
         request = await visit.request()
@@ -142,7 +142,7 @@ async def test_a_server_killed_in_the_middle_of_a_create_has_one_post_after_it_c
     """Its request arrives; the server dies before or after it is written; a new one takes what is sent again."""
     first = Server(tmp_path / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9")
     who, key = account_of(first), (first.folder / "api.key").read_text().strip()
-    place = {"url": first.told["url"]}
+    place = {"url": first.ready["url"]}
     second: list[Server] = []
 
     async def pass_on(visit: Visit) -> None:
@@ -154,7 +154,7 @@ async def test_a_server_killed_in_the_middle_of_a_create_has_one_post_after_it_c
             await writer.drain()
             await asyncio.to_thread(first.kill_group)
             second.append(await asyncio.to_thread(Server, tmp_path / "data"))
-            place["url"] = second[0].told["url"]
+            place["url"] = second[0].ready["url"]
             visit.reset()
         else:
             await visit.say(await reader.read(-1))
@@ -255,7 +255,7 @@ async def test_refusals_are_postinos_own_in_the_servers_words(kind: Kind, server
             await ask(lambda c: c.posts.publish_now(made["posts"][0]["id"]))
         with pytest.raises(WrongUse, match="is not a valid id"):
             await ask(lambda c: c.posts.get(""))
-    async with kind.asker(server.told["url"], "postino_wrong") as ask:
+    async with kind.asker(server.ready["url"], "postino_wrong") as ask:
         with pytest.raises(NotAllowed, match="API key is invalid"):
             await ask(lambda c: c.me())
 

@@ -1,4 +1,4 @@
-"""`make fuzz`: asks until enough was asked, on both stores; each round a fresh Postino, with a seed of its own."""
+"""`make fuzz`: send random requests on both stores; each round uses a new Postino and its own seed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from itertools import cycle
 from pathlib import Path
 
 from tests.documents import ROOT
-from tests.fuzz.report import by_route, never_seen, summed
-from tests.fuzz.runner import Found, Whose, ask_anything
-from tests.fuzz.seed_data import furnish
+from tests.fuzz.report import by_route, never_seen, summarise
+from tests.fuzz.runner import CallerKind, FuzzResult, run_fuzzer
+from tests.fuzz.seed_data import create_seed_data
 from tests.fuzz.target import Target
 from tests.servers.postgres import PostgresServer
 
 EXAMPLES, STORIES = 30, 100  # for each operation, and of answers that lead to other questions
 FIGURES = ROOT / "build" / "fuzz.json"
 STORES = ("sqlite", "postgres")
-ROUNDS = [(store, whose) for whose in (Whose.OWNER, Whose.EDITOR, Whose.NOBODY) for store in STORES]
+ROUNDS = [(store, whose) for whose in (CallerKind.OWNER, CallerKind.EDITOR, CallerKind.NOBODY) for store in STORES]
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="of the first round")
     asked = parser.parse_args()
     print(f"seed {asked.seed}, at least {asked.calls} calls", flush=True)
-    begun, runs, troubles = time.monotonic(), list[tuple[str, Found]](), list[str]()
+    begun, runs, troubles = time.monotonic(), list[tuple[str, FuzzResult]](), list[str]()
     with PostgresServer() as postgres:
         for number, (store, whose) in enumerate(cycle(ROUNDS)):
             if sum(found.calls for _, found in runs) >= asked.calls and len({it for it, _ in runs}) == len(STORES):
@@ -40,7 +40,7 @@ def main() -> int:
             found, trouble = one_round(postgres, store, whose, asked.seed + number)
             runs.append((store, found))
             troubles += trouble
-    figures = {"seed": asked.seed, **summed(runs, troubles), "seconds": round(time.monotonic() - begun)}
+    figures = {"seed": asked.seed, **summarise(runs, troubles), "seconds": round(time.monotonic() - begun)}
     every = [one for _, one in runs]
     tell_routes(by_route(every))
     more = {"routes": by_route(every), "announced and never seen": never_seen(every)}
@@ -52,14 +52,14 @@ def main() -> int:
     return 0 if figures["clean"] else 1
 
 
-def one_round(postgres: PostgresServer, store: str, whose: Whose, seed: int) -> tuple[Found, list[str]]:
+def one_round(postgres: PostgresServer, store: str, whose: CallerKind, seed: int) -> tuple[FuzzResult, list[str]]:
     with (
         tempfile.TemporaryDirectory() as name,
         database(postgres, store) as url,
         Target(Path(name) / "data", url) as target,
     ):
-        world = furnish(target)
-        found = ask_anything(target, Path(name), world, whose, seed=seed, examples=EXAMPLES, stories=STORIES)
+        world = create_seed_data(target)
+        found = run_fuzzer(target, Path(name), world, whose, seed=seed, examples=EXAMPLES, stories=STORIES)
         print(f"seed {seed}, {store}, {whose}: {found.calls} calls in {found.seconds:.0f} s", flush=True)
         if not found.clean:
             print(found.said, flush=True)

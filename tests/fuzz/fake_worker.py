@@ -1,4 +1,4 @@
-"""A worker's hands on the target's database, whichever it is: what is due ends as its own words say."""
+"""A worker for the fuzzer: ends the due jobs of the target as their payloads say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from postino.values.outcome import Done, Reject, Retry, Unknown
 from postino.wiring import Postino
 from tests.fuzz.target import Target
 
-WORKER, STAYS = "hands", "stays"
+WORKER, STAYS = "fake", "stays"
 ONCE = RetryPolicy(1, Exponential(60))
 OFTEN = RetryPolicy(5, Exponential(86_400))
 ENDINGS: Mapping[str, Any] = {
@@ -42,12 +42,12 @@ async def work(target: Target, endings: Mapping[str, str]) -> None:
             if not jobs:
                 break
             ended = [job for job in jobs if endings[str(job.id)] != STAYS]
-            await store.settle([SettledJob(job, ending_of(job, endings[str(job.id)])) for job in ended])
+            await store.settle([SettledJob(job, settle_as(job, endings[str(job.id)])) for job in ended])
         soon = datetime(2031, 1, 1, tzinfo=UTC)
         await store.start_cooldown(Scope.CHANNEL, "pinterest", soon, "The network wants fewer calls.")
 
 
-def ending_of(job: Job, word: str) -> Settlement:
+def settle_as(job: Job, word: str) -> Settlement:
     ending = ENDINGS[word]
     if isinstance(ending, Settlement):
         return ending

@@ -1,14 +1,14 @@
-"""What there is, by the name under which addresses and bodies ask for it; and by operation, where only some will do."""
+"""Ids and names that exist in the target, by parameter name, and by operation where only some fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from tests.fuzz.seed_data import LATER, Stock, World
+from tests.fuzz.seed_data import LATER, SeedData, Stock
 
 
-def known_values(world: World, stock: Stock) -> Mapping[str, list[Any]]:
+def list_known_values(world: SeedData, stock: Stock) -> Mapping[str, list[Any]]:
     accounts = [*stock.accounts.values()]
     return {
         "account_id": [*accounts, "mastodon:nobody", "no/body"],
@@ -40,7 +40,7 @@ def known_values(world: World, stock: Stock) -> Mapping[str, list[Any]]:
     }
 
 
-def known_for(stock: Stock) -> Mapping[str, Mapping[str, list[Any]]]:
+def list_known_by_operation(stock: Stock) -> Mapping[str, Mapping[str, list[Any]]]:
     """What is in a state in which it is not refused, until it has been used up."""
     jobs, posts = stock.jobs, stock.posts
     failed = jobs["exhausted"] + jobs["permanent"] + jobs["missed"]

@@ -1,4 +1,4 @@
-"""Schemathesis over the whole API: one run of all its phases for one who asks, and what it found."""
+"""Run Schemathesis over the whole API for one caller, and return what it found."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tests.api.openapi_check import closed
+from tests.api.openapi_check import forbid_extra_fields
 from tests.documents import ROOT
-from tests.fuzz.known_values import known_for, known_values
-from tests.fuzz.seed_data import MARK, World
+from tests.fuzz.known_values import list_known_by_operation, list_known_values
+from tests.fuzz.seed_data import MARK, SeedData
 from tests.fuzz.target import Target
-from tests.fuzz.valid_requests import sound_requests
+from tests.fuzz.valid_requests import list_valid_requests
 
 CHECKS = (
     "not_a_server_error",
@@ -59,7 +59,7 @@ max-examples = {}
 PHASES = "examples,coverage,fuzzing,stateful"
 
 
-class Whose(StrEnum):
+class CallerKind(StrEnum):
     """Who asks: nobody who is known; who may publish for one brand; who may do everything."""
 
     NOBODY = "nobody"
@@ -68,10 +68,10 @@ class Whose(StrEnum):
 
 
 @dataclass(frozen=True)
-class Found:
+class FuzzResult:
     """`complete`: every operation was asked, in every phase."""
 
-    whose: Whose
+    whose: CallerKind
     calls: int
     operations: int
     seconds: float
@@ -87,34 +87,34 @@ class Found:
         return self.complete and not self.failures and not self.errors
 
 
-def ask_anything(
+def run_fuzzer(
     target: Target,
     folder: Path,
-    world: World,
-    whose: Whose,
+    world: SeedData,
+    whose: CallerKind,
     *,
     seed: int,
     examples: int,
     stories: int,
     only: Sequence[str] = (),
-    told: Callable[[Any], Any] = closed,
-) -> Found:
+    told: Callable[[Any], Any] = forbid_extra_fields,
+) -> FuzzResult:
     """`only` some paths, if there are any; `told` is made of what the API says of itself."""
     (folder / "schemathesis.toml").write_text(SETTINGS.format(examples, stories))
     document, asking, report = (folder / f"{whose}-{name}.json" for name in ("openapi", "asking", "report"))
-    document.write_text(json.dumps(closed(told(target.api.get("/v1/openapi.json")))))
-    asking.write_text(json.dumps(what_to_ask(world, whose, folder)))
-    checks = CHECKS if whose is Whose.NOBODY else (*CHECKS, *WITH_A_KEY)
+    document.write_text(json.dumps(forbid_extra_fields(told(target.api.get("/v1/openapi.json")))))
+    asking.write_text(json.dumps(build_hook_data(world, whose, folder)))
+    checks = CHECKS if whose is CallerKind.NOBODY else (*CHECKS, *WITH_A_KEY)
     command = [
-        *(sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", target.told["url"], "--no-color"),
+        *(sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", target.ready["url"], "--no-color"),
         *("--phases", PHASES, "--checks", ",".join(checks), "--exclude-path", NEVER_ENDS),
         *("--seed", str(seed), "--workers", "1", "--continue-on-failure", "--warnings", "off"),
         *("--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "30"),
         *("--report-json-path", str(report)),
     ]
     command += [word for path in only for word in ("--include-path", path)]
-    if whose is not Whose.NOBODY:
-        client = target.api if whose is Whose.OWNER else world.restricted
+    if whose is not CallerKind.NOBODY:
+        client = target.api if whose is CallerKind.OWNER else world.restricted
         command += ["--header", f"Authorization: {client.headers['Authorization']}"]
     surroundings = os.environ | {
         "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
@@ -124,25 +124,25 @@ def ask_anything(
     run = subprocess.run(command, env=surroundings, cwd=folder, capture_output=True, text=True, check=False)
     assert report.exists(), run.stdout + run.stderr
     answered = json.loads((folder / f"{whose}-answered.json").read_text())
-    return found_in(whose, json.loads(report.read_text()), answered, run.stdout)
+    return parse_report(whose, json.loads(report.read_text()), answered, run.stdout)
 
 
-def what_to_ask(world: World, whose: Whose, folder: Path) -> dict[str, Any]:
+def build_hook_data(world: SeedData, whose: CallerKind, folder: Path) -> dict[str, Any]:
     """An owner asks for the things of one brand, an editor for those of the other, which is theirs."""
-    stock = world.theirs if whose is Whose.OWNER else world.ours
+    stock = world.theirs if whose is CallerKind.OWNER else world.ours
     return {
         "whose": whose,
-        "known": known_values(world, stock),
-        "known_for": known_for(stock),
-        "sound": sound_requests(world, stock),
-        "never_told": None if whose is Whose.OWNER else MARK,
+        "known": list_known_values(world, stock),
+        "known_for": list_known_by_operation(stock),
+        "sound": list_valid_requests(world, stock),
+        "never_told": None if whose is CallerKind.OWNER else MARK,
         "answered": str(folder / f"{whose}-answered.json"),
     }
 
 
-def found_in(whose: Whose, told: Any, answered: Any, said: str) -> Found:
+def parse_report(whose: CallerKind, told: Any, answered: Any, said: str) -> FuzzResult:
     operations = told["operations"]
-    return Found(
+    return FuzzResult(
         whose=whose,
         calls=told["test_cases"]["generated"],
         operations=operations["tested"],

@@ -47,7 +47,7 @@ class Stock:
 
 
 @dataclass
-class World:
+class SeedData:
     ours: Stock
     theirs: Stock
     restricted: Client
@@ -57,7 +57,7 @@ class World:
     faults: list[int]
 
 
-def furnish(target: Target) -> World:
+def create_seed_data(target: Target) -> SeedData:
     stocks = [Stock(brand) for brand in (OURS, THEIRS)]
     endings: dict[str, str] = {}
     for stock in stocks:
@@ -72,7 +72,7 @@ def furnish(target: Target) -> World:
         plan(target, stock)
         leave_accounts(target, stock)
     ours, theirs = stocks
-    return World(ours, theirs, *house(target))
+    return SeedData(ours, theirs, *create_shared_data(target))
 
 
 def open_accounts(target: Target, stock: Stock) -> None:
@@ -86,13 +86,13 @@ def open_accounts(target: Target, stock: Stock) -> None:
             "network": network, "handle": opened["handle"], "credentials": opened["credentials"],
             "base_url": f"sandbox:/{network}", "brand": stock.brand, "remote_id": opened["remote_id"],
         }  # fmt: skip
-        stock.accounts[name] = made(target, "/v1/accounts", body)["id"]
+        stock.accounts[name] = create(target, "/v1/accounts", body)["id"]
 
 
 def publish(target: Target, stock: Stock) -> None:
     """Some are out; of others nobody knows, and the network has them."""
     texts = [target.post(f"Out {number} {mark(stock)}", stock.accounts["bluesky"])["id"] for number in range(4)]
-    stock.posts["published"] = [target.settled(one)["id"] for one in texts]
+    stock.posts["published"] = [target.wait_for_status(one)["id"] for one in texts]
     stock.posts["lost"] = []
     for network, endpoint in LOST.items():
         target.fault(network, "process_then_drop", times=1, endpoint=endpoint)
@@ -111,7 +111,7 @@ def queue(target: Target, stock: Stock) -> dict[str, str]:
     for word in (*CAUSES, "works", "tries again", "uncertain", STAYS):
         count = 2 if word == STAYS else STOCK
         bodies = [{"type": "report", "payload": {"it": word}, "brand": stock.brand} for _ in range(count)]
-        stock.jobs[word] = [made(target, "/v1/jobs", body)["id"] for body in bodies]
+        stock.jobs[word] = [create(target, "/v1/jobs", body)["id"] for body in bodies]
         endings |= dict.fromkeys(stock.jobs[word], word)
     for word in OF_POSTS:
         texts = [f"It {word}, {number} {mark(stock)}" for number in range(STOCK if word != "works" else 2)]
@@ -131,11 +131,11 @@ def plan(target: Target, stock: Stock) -> None:
     for post in stock.posts["cancelled"][:3]:
         assert target.api.ask("POST", f"/v1/posts/{post}/cancel", {"reason": "Not that."}).status == 200
     ahead = {"type": "report", "payload": {"n": [1, None, "x"]}, "run_at": LATER, "brand": stock.brand}
-    stock.jobs["pending"] = [made(target, "/v1/jobs", ahead)["id"] for _ in range(STOCK)]
+    stock.jobs["pending"] = [create(target, "/v1/jobs", ahead)["id"] for _ in range(STOCK)]
     for number in range(STOCK):
         said = {"text": f"Thought {number} {mark(stock)}", "accounts": who, "title": None, "hashtags": ["one"]}
         more = {"overrides": {"mastodon": {"text": "Otherwise", "options": {}}}, "at": LATER}
-        stock.drafts.append(made(target, "/v1/drafts", said | more)["id"])
+        stock.drafts.append(create(target, "/v1/drafts", said | more)["id"])
     for name in (who[0], "nobody:here"):
         reply = target.api.ask("POST", "/v1/imports", CSV.format(name).encode())
         assert reply.status == 200, reply
@@ -152,12 +152,12 @@ def leave_accounts(target: Target, stock: Stock) -> None:
     assert checked.json["account"]["state"] == "token_expired", checked
 
 
-def house(target: Target) -> tuple[Client, list[str], list[str], list[str], list[int]]:
+def create_shared_data(target: Target) -> tuple[Client, list[str], list[str], list[str], list[int]]:
     """Keys, people, blackouts, circuits and faults."""
-    of_editor = made(target, "/v1/api-keys", {"name": "an editor's", "role": "editor", "brands": [OURS]})
-    keys = [made(target, "/v1/api-keys", {"name": f"spare {it}", "role": "viewer"})["id"] for it in range(4)]
+    of_editor = create(target, "/v1/api-keys", {"name": "an editor's", "role": "editor", "brands": [OURS]})
+    keys = [create(target, "/v1/api-keys", {"name": f"spare {it}", "role": "viewer"})["id"] for it in range(4)]
     users = [
-        made(target, "/v1/users", {"name": f"user-{it}", "password": PASSWORD, "role": "editor"})["id"]
+        create(target, "/v1/users", {"name": f"user-{it}", "password": PASSWORD, "role": "editor"})["id"]
         for it in range(4)
     ]
     windows: list[dict[str, Any]] = [
@@ -165,13 +165,13 @@ def house(target: Target) -> tuple[Client, list[str], list[str], list[str], list
         {"scope": "channel", "channel": "youtube", "start": "03:00", "end": "04:00", "days": [1, 2]},
         {"scope": "account", "account": "telegram:postcard", "start": "23:00", "end": "01:00", "reason": MARK},
     ]
-    blackouts = [made(target, "/v1/blackouts", {"timezone": "Europe/Rome"} | window)["id"] for window in windows]
+    blackouts = [create(target, "/v1/blackouts", {"timezone": "Europe/Rome"} | window)["id"] for window in windows]
     for service in ("youtube", "tiktok"):
         reply = target.api.ask("POST", f"/v1/circuits/{service}/open", {"reason": "It is away."})
         assert reply.status == 200, reply
     fault = {"network": "youtube", "fault": "drop", "times": 1}
-    faults = [made(target, "/v1/sandbox/faults", fault)["id"] for _ in range(4)]
-    client = Client(target.told["url"], {"Authorization": f"Bearer {of_editor['key']}"})
+    faults = [create(target, "/v1/sandbox/faults", fault)["id"] for _ in range(4)]
+    client = Client(target.ready["url"], {"Authorization": f"Bearer {of_editor['key']}"})
     return client, keys, users, blackouts, faults
 
 
@@ -179,7 +179,7 @@ def mark(stock: Stock) -> str:
     return MARK if stock.brand == THEIRS else str(uuid4())
 
 
-def made(target: Target, path: str, body: dict[str, Any]) -> Any:
+def create(target: Target, path: str, body: dict[str, Any]) -> Any:
     reply = target.api.ask("POST", path, body)
     assert reply.status in (200, 201), reply
     return reply.json

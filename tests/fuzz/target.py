@@ -1,4 +1,4 @@
-"""A Postino to be asked anything, on either store: the API and simulated networks, and nobody who would publish."""
+"""The Postino that is fuzzed, on either store: API and simulated networks, without a worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.api.processes import DEADLINE, Up, surroundings
+from tests.api.processes import DEADLINE, Up, make_environment
 
 PATIENT = {"POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "1"}  # it does not look for what was lost before it ends itself
 
@@ -38,7 +38,7 @@ class Target(Up):
         """One who publishes, for a while."""
         process = subprocess.Popen(
             [sys.executable, "-m", "postino", "worker", "--data-dir", str(self.folder)],
-            env=surroundings() | self.settings | {"POSTINO_SANDBOX_URL": self.told["sandbox_url"]} | PATIENT,
+            env=make_environment() | self.settings | {"POSTINO_SANDBOX_URL": self.ready["sandbox_url"]} | PATIENT,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

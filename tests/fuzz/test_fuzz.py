@@ -1,4 +1,4 @@
-"""Whatever is asked, by whom ever: never a server error, and never an answer the API did not announce."""
+"""Random requests never get a server error or an undocumented response."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.conftest import COUNTED
 from tests.fuzz.report import CLASSES, by_route, never_well, routes
-from tests.fuzz.runner import Found, Whose, ask_anything
-from tests.fuzz.seed_data import World, furnish
+from tests.fuzz.runner import CallerKind, FuzzResult, run_fuzzer
+from tests.fuzz.seed_data import SeedData, create_seed_data
 from tests.fuzz.target import Target
 
 SEED = int(os.environ.get("POSTINO_FUZZ_SEED", "20261116"))
@@ -22,16 +22,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, World]]:
+def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target, SeedData]]:
     with Target(tmp_path_factory.mktemp("fuzz") / "data") as target:
-        yield target, furnish(target)
+        yield target, create_seed_data(target)
 
 
-def asked(target: Target, world: World, folder: Path, whose: Sequence[Whose], tell: Tell) -> list[Found]:
+def fuzz_as(target: Target, world: SeedData, folder: Path, whose: Sequence[CallerKind], tell: Tell) -> list[FuzzResult]:
     """Each of them, one after the other; the count is told at the end of all tests."""
     found = []
     for who in whose:
-        one = ask_anything(target, folder, world, who, seed=SEED, examples=EXAMPLES, stories=STORIES)
+        one = run_fuzzer(target, folder, world, who, seed=SEED, examples=EXAMPLES, stories=STORIES)
         told = [f"{sum(told[name] for told in by_route([one]).values())} {name}" for name in CLASSES]
         tell(COUNTED, f"fuzz by {who}: {one.calls} calls of {one.operations} routes, {', '.join(told)}, seed {SEED}")
         assert one.clean, one.said
@@ -40,10 +40,10 @@ def asked(target: Target, world: World, folder: Path, whose: Sequence[Whose], te
 
 
 def test_anonymous_and_brand_limited_callers_get_documented_responses(
-    on_sqlite: tuple[Target, World], tmp_path: Path, record_property: Tell
+    on_sqlite: tuple[Target, SeedData], tmp_path: Path, record_property: Tell
 ) -> None:
     target, world = on_sqlite
-    nobody, editor = asked(target, world, tmp_path, [Whose.NOBODY, Whose.EDITOR], record_property)
+    nobody, editor = fuzz_as(target, world, tmp_path, [CallerKind.NOBODY, CallerKind.EDITOR], record_property)
     well = [route for route in routes() if route not in never_well([nobody])]
     assert well == ["GET /health/live", "GET /health/ready", "POST /v1/login"]
     assert len(never_well([editor])) < len(routes()) // 2
@@ -52,14 +52,14 @@ def test_anonymous_and_brand_limited_callers_get_documented_responses(
 
 def test_owner_succeeds_at_every_route_at_least_once(tmp_path: Path, postgres_url: str, record_property: Tell) -> None:
     with Target(tmp_path / "data", postgres_url) as target:
-        [owner] = asked(target, furnish(target), tmp_path, [Whose.OWNER], record_property)
+        [owner] = fuzz_as(target, create_seed_data(target), tmp_path, [CallerKind.OWNER], record_property)
         assert owner.links, "no answer led to another question: the stories told nothing"
         assert never_well([owner]) == []
         target.kill_group()
         assert target.troubles() == []
 
 
-def test_undocumented_field_is_a_violation(on_sqlite: tuple[Target, World], tmp_path: Path) -> None:
+def test_undocumented_field_is_a_violation(on_sqlite: tuple[Target, SeedData], tmp_path: Path) -> None:
     """Otherwise the other two would prove nothing."""
     target, world = on_sqlite
 
@@ -70,8 +70,8 @@ def test_undocumented_field_is_a_violation(on_sqlite: tuple[Target, World], tmp_
         return told
 
     only = ("/v1/queues", "/v1/me", "/v1/workers")
-    found = ask_anything(
-        target, tmp_path, world, Whose.OWNER, seed=SEED, examples=1, stories=1, only=only, told=forgotten
+    found = run_fuzzer(
+        target, tmp_path, world, CallerKind.OWNER, seed=SEED, examples=1, stories=1, only=only, told=forgotten
     )
     assert found.operations == len(only)
     assert {*found.failures} == {"Response violates schema", "Undocumented status code"}, found.said

@@ -1,4 +1,4 @@
-"""A sound request for every operation: taken as it is, and bent from there by whoever asks at random."""
+"""A valid request for every operation, which Schemathesis uses as an example and mutates."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.fuzz.seed_data import CSV, LATER, OURS, PASSWORD, Stock, World
+from tests.fuzz.seed_data import CSV, LATER, OURS, PASSWORD, SeedData, Stock
 
-Sound = dict[str, Any]  # `path`, `query`, `body`
+ValidRequest = dict[str, Any]  # `path`, `query`, `body`
 WHY = {"reason": "It was asked for."}
 TIMES = {"from": "2031-05-01", "to": "2031-05-31", "timezone": "Europe/Rome"}
 
 
-def sound_requests(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
+def list_valid_requests(world: SeedData, stock: Stock) -> Mapping[str, list[ValidRequest]]:
     """By their operation; what is not named needs nothing to be sound."""
     return {
         **about_posts(stock),
@@ -21,24 +21,24 @@ def sound_requests(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
         **about_jobs(stock),
         **about_dead(stock),
         **about_accounts(stock),
-        **about_house(world, stock),
-        **about_people(world),
+        **list_operations_requests(world, stock),
+        **list_user_requests(world),
     }
 
 
-def about_posts(stock: Stock) -> Mapping[str, list[Sound]]:
+def about_posts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     posts, who = stock.posts, stock.accounts["bluesky"]
-    said = {"text": "Sound", "accounts": [who, stock.accounts["mastodon"]]}
+    said = {"text": "ValidRequest", "accounts": [who, stock.accounts["mastodon"]]}
     one = "/v1/posts/{post_id}"
 
-    def of(*kinds: str, **body: Any) -> list[Sound]:
+    def of(*kinds: str, **body: Any) -> list[ValidRequest]:
         return [{"path": {"post_id": posts[kind][0]}, **({"body": body} if body else {})} for kind in kinds]
 
     return {
         "POST /v1/posts": [
             {"body": said | {"at": LATER}},
             {"body": said | {"at": LATER}},
-            {"body": said | {"text": "Sound, now", "allow_blackout": True}},
+            {"body": said | {"text": "ValidRequest, now", "allow_blackout": True}},
             {"body": said | {"preview": True}},
         ],
         "POST /v1/posts/validate": [{"body": said}, {"body": said | {"media": [{"url": "http://127.0.0.1/x"}]}}],
@@ -59,7 +59,7 @@ def about_posts(stock: Stock) -> Mapping[str, list[Sound]]:
     }
 
 
-def about_drafts(stock: Stock) -> Mapping[str, list[Sound]]:
+def about_drafts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     one = "/v1/drafts/{draft_id}"
     first, second, third, *_ = [{"path": {"draft_id": draft}} for draft in stock.drafts]
     media = [{"url": "https://example.org/a.jpg", "kind": "image"}]
@@ -78,15 +78,15 @@ def about_drafts(stock: Stock) -> Mapping[str, list[Sound]]:
     }
 
 
-def about_jobs(stock: Stock) -> Mapping[str, list[Sound]]:
+def about_jobs(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     jobs, one = stock.jobs, "/v1/jobs/{job_id}"
     new = {"type": "report", "payload": {"number": 1}, "run_at": LATER, "brand": stock.brand}
     thought = {"channel": "bluesky", "account": stock.accounts["bluesky"], "run_at": LATER}
 
-    def of(*kinds: str, **body: Any) -> list[Sound]:
+    def of(*kinds: str, **body: Any) -> list[ValidRequest]:
         return [{"path": {"job_id": jobs[kind][0]}, **({"body": body} if body else {})} for kind in kinds]
 
-    many: list[Sound] = [
+    many: list[ValidRequest] = [
         {"body": {"action": "replay", "ids": jobs["exhausted"][1:3] + jobs["works"][:1], **WHY}},
         {"body": {"action": "cancel", "filter": {"state": ["pending"], "brand": stock.brand, "limit": 2}, **WHY}},
         {"body": {"action": "resolve", "ids": jobs["uncertain"][1:2], "verdict": "give_up", **WHY}},
@@ -107,11 +107,11 @@ def about_jobs(stock: Stock) -> Mapping[str, list[Sound]]:
     }
 
 
-def about_dead(stock: Stock) -> Mapping[str, list[Sound]]:
+def about_dead(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     jobs, dead, doubt = stock.jobs, "/v1/dead-letters", "/v1/uncertain/{job_id}"
     lost = [{"path": {"job_id": post}} for post in stock.posts["lost"]]
 
-    def of(kind: str, number: int, **body: Any) -> list[Sound]:
+    def of(kind: str, number: int, **body: Any) -> list[ValidRequest]:
         return [{"path": {"job_id": jobs[kind][number]}, "body": body | WHY}]
 
     return {
@@ -131,12 +131,12 @@ def about_dead(stock: Stock) -> Mapping[str, list[Sound]]:
     }
 
 
-def about_accounts(stock: Stock) -> Mapping[str, list[Sound]]:
+def about_accounts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     one = "/v1/accounts/{account_id}"
     credentials = {"credentials": {"access_token": "hush"}}
     new = {"network": "mastodon", "handle": "new", "base_url": "sandbox:/mastodon", "brand": stock.brand}
 
-    def of(name: str, **body: Any) -> list[Sound]:
+    def of(name: str, **body: Any) -> list[ValidRequest]:
         return [{"path": {"account_id": stock.accounts[name]}, **({"body": body} if body else {})}]
 
     return {
@@ -149,7 +149,7 @@ def about_accounts(stock: Stock) -> Mapping[str, list[Sound]]:
     }
 
 
-def about_house(world: World, stock: Stock) -> Mapping[str, list[Sound]]:
+def list_operations_requests(world: SeedData, stock: Stock) -> Mapping[str, list[ValidRequest]]:
     circuit = "/v1/circuits/{service}"
     window = {"scope": "channel", "channel": "bluesky", "start": "01:00", "end": "01:01", "timezone": "UTC"}
     paused = {"path": {"scope": "queue"}, "body": {"name": "low"}}
@@ -178,7 +178,7 @@ def soon() -> str:
     return (datetime.now(UTC) + timedelta(days=30)).isoformat()
 
 
-def about_people(world: World) -> Mapping[str, list[Sound]]:
+def list_user_requests(world: SeedData) -> Mapping[str, list[ValidRequest]]:
     one = "/v1/users/{user_id}"
     first, second, *_ = [{"path": {"user_id": user}} for user in world.users]
     return {

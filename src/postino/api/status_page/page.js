@@ -1,8 +1,8 @@
 "use strict";
 const find = (id) => document.getElementById(id);
-const given = new URLSearchParams(location.hash.slice(1)).get("key");
-if (given) {
-  sessionStorage.setItem("key", given);
+const keyInUrl = new URLSearchParams(location.hash.slice(1)).get("key");
+if (keyInUrl) {
+  sessionStorage.setItem("key", keyInUrl);
   history.replaceState(null, "", location.pathname); // the key stays out of bookmarks and screenshots
 }
 const sandbox = document.body.dataset.sandbox;
@@ -12,17 +12,17 @@ if (/^https?:/.test(sandbox)) {
 }
 
 const element = (tag, text, name) => {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (name) made.className = name;
-  return made;
+  const created = document.createElement(tag);
+  created.textContent = text;
+  if (name) created.className = name;
+  return created;
 };
 
 function row(post) {
   const line = document.createElement("tr");
   const text = element("td", post.text);
-  const trouble = post.status === "published" ? null : post.last_error || Object.values(post.reasons)[0];
-  if (trouble) text.append(element("small", trouble));
+  const problem = post.status === "published" ? null : post.last_error || Object.values(post.reasons)[0];
+  if (problem) text.append(element("small", problem));
   const account = document.createElement("td");
   const link = /^https?:/.test(post.url || "") ? element("a", post.account) : element("span", post.account);
   if (link.tagName === "A") link.href = post.url;
@@ -34,42 +34,42 @@ function row(post) {
   return line;
 }
 
-function show(posts) {
+function showPosts(posts) {
   find("posts").hidden = posts.length === 0;
   find("posts").tBodies[0].replaceChildren(...posts.map(row));
-  say(posts.length ? "" : "Nothing has been posted yet. Try: postino post \"Hello\" --to bluesky");
+  showMessage(posts.length ? "" : "There are no posts yet. Try: postino post \"Hello\" --to bluesky");
 }
 
-function say(words) {
-  if (find("said").textContent !== words) find("said").textContent = words;
+function showMessage(text) {
+  if (find("message").textContent !== text) find("message").textContent = text;
 }
 
-function askForKey(words) {
+function askForKey(text) {
   sessionStorage.removeItem("key");
-  find("door").hidden = false;
+  find("key-form").hidden = false;
   find("posts").hidden = true;
-  say(words);
+  showMessage(text);
 }
 
-async function look() {
+async function load() {
   const key = sessionStorage.getItem("key");
   try {
-    const headers = key ? { Authorization: `Bearer ${key}` } : {}; // without one, the cookie of who is signed in
-    const answer = await fetch("/v1/posts?limit=20", { headers });
-    if (answer.status === 401 && key) return askForKey("That is not a key of this Postino.");
-    if (answer.status === 401) return askForKey("It takes the API key to see the posts. `postino up` shows a link that has it.");
-    const told = await answer.json();
-    answer.ok ? show(told.data) : say(told.detail);
+    const headers = key ? { Authorization: `Bearer ${key}` } : {}; // without a key the session cookie is sent
+    const response = await fetch("/v1/posts?limit=20", { headers });
+    if (response.status === 401 && key) return askForKey("This API key is not valid here.");
+    if (response.status === 401) return askForKey("Enter the API key to see the posts. `postino up` shows a link that contains it.");
+    const body = await response.json();
+    response.ok ? showPosts(body.data) : showMessage(body.detail);
   } catch {
-    say("Postino does not answer. Looking again …");
+    showMessage("Postino does not respond. Trying again …");
   }
 }
 
-find("door").addEventListener("submit", (event) => {
+find("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem("key", find("key").value.trim());
-  find("door").hidden = true;
-  look();
+  find("key-form").hidden = true;
+  load();
 });
-look();
-setInterval(() => { if (!document.hidden && find("door").hidden) look(); }, 1500);
+load();
+setInterval(() => { if (!document.hidden && find("key-form").hidden) load(); }, 1500);
