@@ -323,7 +323,7 @@ def test_a_blackout_applies_to_what_it_names(scope: str, name: str, applies: boo
 
 @pytest.mark.parametrize(("scope", "name"), [(Scope.QUEUE, "default"), (Scope.ALL, "acme"), (Scope.BRAND, "")])
 def test_there_is_no_blackout_for_a_queue_or_for_nobody(scope: Scope, name: str) -> None:
-    with pytest.raises(ValueError, match="for all or for one that is named"):
+    with pytest.raises(ValueError, match="covers all, or one named channel"):
         Blackout(id=ID, scope=scope, name=name, start=time(1), end=time(2), timezone="Etc/UTC")
 
 

@@ -1,14 +1,14 @@
-"""When nothing is published: windows of local time, for all, a channel, a brand or an account.
+"""Blackouts: windows of local time in which nothing is published, for all, a channel, a brand or an account.
 
-A window belongs to the day on which it starts; its end is the first minute that is free again. Where `end` is not later
-than `start` it lies on the next day: 22:00–07:00 is a night, 00:00–00:00 the local day from midnight to midnight, and
-09:00–09:00 lasts until the clocks show 09:00 on the next day.
+A window belongs to the day on which it starts; `end` is the first free minute. If `end` is not later than `start`, it
+is on the next day: 22:00–07:00 is a night, 00:00–00:00 a local day, and 09:00–09:00 lasts until 09:00 on the next
+day.
 
-Where the clocks change, a window reaches from the first to the last instant at which they show a time of it, with all
-that lies between: publishing in a blackout is worse than waiting. So a boundary that the clocks leap over is the
-instant of the leap, and a window that lies wholly in a leap does not take place; of a start that comes twice the first
-counts, and of an end that comes twice the second, unless nothing of the window comes again (22:00–02:00, when
-02:00–03:00 is repeated, is over at the first 02:00).
+When the clocks change, a window covers everything from the first to the last instant at which the clocks show one of
+its times: publishing in a blackout is worse than waiting. A boundary that the clocks skip is the instant of the
+change, and a window that is skipped entirely does not happen. If a start is repeated, the first one counts; if an end
+is repeated, the second one counts, unless no part of the window is repeated (22:00–02:00 ends at the first 02:00 if
+02:00–03:00 repeats).
 """
 
 import heapq
@@ -46,7 +46,7 @@ ADJOINING_DAYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blackout:
-    """A window that comes again on its days, and what is not published in it."""
+    """A window that repeats on its days, and what it blocks."""
 
     id: UUID
     scope: Scope
@@ -54,56 +54,59 @@ class Blackout:
     start: time
     end: time
     timezone: str
-    days: frozenset[int] = frozenset()  # 0 is Sunday; none is every day
+    days: frozenset[int] = frozenset()  # 0 is Sunday; empty means every day
     reason: str | None = None
 
     def __post_init__(self) -> None:
         if self.scope not in SCOPES or (self.scope is Scope.ALL) == bool(self.name):
-            raise ValueError(f"a blackout is for all or for one that is named: {self.scope} {self.name!r}")
+            raise ValueError(
+                f"a blackout covers all, or one named channel, brand or account: {self.scope} {self.name!r}"
+            )
 
     @property
-    def endless(self) -> bool:
-        """Whether one window follows upon the other for ever."""
+    def is_endless(self) -> bool:
+        """Whether its windows follow each other without a gap."""
         return self.start == self.end and len(self.days) in (0, len(WEEKDAYS))
 
 
 @dataclass(frozen=True, slots=True)
 class BlackoutWindow:
-    """From an instant up to, and without, another. Without `until_at` it never ends, and began at the latest there."""
+    """From `since_at` up to, but not including, `until_at`; None: it never ends."""
 
     since_at: datetime
     until_at: datetime | None
 
 
-def parse_blackout(told: Mapping[str, Any], id: UUID) -> Blackout:
-    """A blackout as people tell it to `POST /v1/blackouts`. Whatever is wrong is refused by the name of its field."""
-    for key in told:
+def parse_blackout(fields: Mapping[str, Any], id: UUID) -> Blackout:
+    """Parse the body of `POST /v1/blackouts`. Raises WrongUse with the name of the wrong field."""
+    for key in fields:
         if key not in FIELDS:
             field = None if len(key) > MAX_CHARACTERS or UNSTORABLE.search(key) else key
             raise WrongUse(f"A blackout has no field {_quote(key)}. {suggest_name(key, FIELDS)}", field=field)
-    scope = _parse_scope(told.get("scope"))
+    scope = _parse_scope(fields.get("scope"))
     return Blackout(
         id=id,
         scope=scope,
-        name=_parse_name(told, scope),
-        start=_parse_clock(told.get("start"), "start"),
-        end=_parse_clock(told.get("end"), "end"),
-        timezone=_parse_timezone(told.get("timezone")),
-        days=_parse_days(told.get("days")),
-        reason=None if told.get("reason") in (None, "") else _parse_text(told["reason"], "reason"),
+        name=_parse_name(fields, scope),
+        start=_parse_clock(fields.get("start"), "start"),
+        end=_parse_clock(fields.get("end"), "end"),
+        timezone=_parse_timezone(fields.get("timezone")),
+        days=_parse_days(fields.get("days")),
+        reason=None if fields.get("reason") in (None, "") else _parse_text(fields["reason"], "reason"),
     )
 
 
 def render_blackout(blackout: Blackout) -> dict[str, Any]:
-    """The same as it is told to people, its id included."""
-    told: dict[str, Any] = {"id": str(blackout.id), "scope": blackout.scope.value}
+    """Return a blackout as JSON, with its id."""
+    rendered: dict[str, Any] = {"id": str(blackout.id), "scope": blackout.scope.value}
     if blackout.scope is not Scope.ALL:
-        told[blackout.scope.value] = blackout.name
-    told |= {"start": f"{blackout.start:%H:%M}", "end": f"{blackout.end:%H:%M}", "timezone": blackout.timezone}
-    return told | {"days": sorted(blackout.days), "reason": blackout.reason}
+        rendered[blackout.scope.value] = blackout.name
+    rendered |= {"start": f"{blackout.start:%H:%M}", "end": f"{blackout.end:%H:%M}", "timezone": blackout.timezone}
+    return rendered | {"days": sorted(blackout.days), "reason": blackout.reason}
 
 
 def applies_to(blackout: Blackout, *, channel: str, brand: str | None, account: str | None) -> bool:
+    """Return whether a blackout covers a job of this channel, brand and account."""
     match blackout.scope:
         case Scope.CHANNEL:
             return blackout.name == channel
@@ -116,20 +119,20 @@ def applies_to(blackout: Blackout, *, channel: str, brand: str | None, account: 
 
 
 def find_window(blackout: Blackout, instant: datetime) -> BlackoutWindow | None:
-    """The window an instant lies in; those that adjoin are one."""
+    """Return the window that contains an instant; adjoining windows count as one."""
     day = _local_day(blackout, instant)
-    # Where the clocks go back over midnight, a window of the day to come may have begun, and an old one come again.
+    # If the clocks go back over midnight, tomorrow's window may have begun, and an old one may be repeated.
     for near in (day, day - 1, day + 1, day - 2):
         found = _compute_window(blackout, near)
         if found is not None and found[0] <= instant < found[1]:
-            if blackout.endless:
+            if blackout.is_endless:
                 return BlackoutWindow(found[0], None)
             return BlackoutWindow(_extend_window(blackout, near, -1)[0], _extend_window(blackout, near, 1)[1])
-    return BlackoutWindow(instant.astimezone(UTC), None) if blackout.endless else None
+    return BlackoutWindow(instant.astimezone(UTC), None) if blackout.is_endless else None
 
 
 def find_free_time(blackouts: Iterable[Blackout], instant: datetime) -> datetime | None:
-    """The first instant, not before this one, that lies in none of them; None if 400 days hold none."""
+    """Return the first free instant from `instant` on; None if there is none within 400 days."""
     free_at = _require_zone(instant).astimezone(UTC)
     last_at = free_at + min(HORIZON, datetime.max.replace(tzinfo=UTC) - free_at)
     each = [list_windows(blackout, free_at, last_at) for blackout in blackouts]
@@ -143,7 +146,7 @@ def find_free_time(blackouts: Iterable[Blackout], instant: datetime) -> datetime
 
 
 def list_windows(blackout: Blackout, since_at: datetime, until_at: datetime) -> Iterator[BlackoutWindow]:
-    """Every window that has a part in this time, whole, in order."""
+    """Yield every window that overlaps this time, uncut and in order."""
     if since_at >= until_at:
         return
     window = find_window(blackout, since_at)
@@ -160,7 +163,7 @@ def list_windows(blackout: Blackout, since_at: datetime, until_at: datetime) -> 
 
 
 def describe_blackout(blackout: Blackout) -> str:
-    """For people: every day 22:00–07:00 Europe/Rome, for brand acme."""
+    """Describe a blackout: "every day 22:00–07:00 Europe/Rome, for brand acme"."""
     start, end = f"{blackout.start:%H:%M}", f"{blackout.end:%H:%M}"
     hours = f"{start}–{end}"
     if start == end:
@@ -170,7 +173,7 @@ def describe_blackout(blackout: Blackout) -> str:
 
 
 def _local_day(blackout: Blackout, instant: datetime) -> int:
-    """The number of the local day; at the very ends of the calendar that of the instant, which is near enough."""
+    """Return the number of the local day, or of the UTC day at the very ends of the calendar."""
     try:
         return _require_zone(instant).astimezone(zone_named(blackout.timezone)).toordinal()
     except OverflowError:
@@ -178,20 +181,20 @@ def _local_day(blackout: Blackout, instant: datetime) -> int:
 
 
 def _require_zone(instant: datetime) -> datetime:
-    """Without a zone it would be another instant on every machine."""
+    """Refuse a naive datetime: it would mean another instant on every machine."""
     if instant.tzinfo is None:
         raise ValueError(f"an instant has a zone: {instant!r}")
     return instant
 
 
 def _compute_window(blackout: Blackout, day: int) -> tuple[datetime, datetime] | None:
-    """The window that starts on this day, if one does. Days are numbered so that Sundays divide by seven."""
+    """Return the window that starts on this day, if any. Days are numbered so that Sundays divide by seven."""
     if blackout.days and day % 7 not in blackout.days:
         return None
     return _compute_span(blackout.timezone, blackout.start, blackout.end, day)
 
 
-@lru_cache(maxsize=16_384)  # every claim asks about the same few days
+@lru_cache(maxsize=16_384)  # every claim needs the same few days
 def _compute_span(timezone: str, start: time, end: time, day: int) -> tuple[datetime, datetime] | None:
     if not FIRST_DAY <= day <= LAST_DAY:
         return None
@@ -205,7 +208,7 @@ def _compute_span(timezone: str, start: time, end: time, day: int) -> tuple[date
 
 
 def _extend_window(blackout: Blackout, day: int, step: int) -> tuple[datetime, datetime]:
-    """The last window in a row of those that touch, from the one on this day forwards (1) or backwards (-1)."""
+    """Return the last of the adjoining windows, from this day forwards (1) or backwards (-1)."""
     here = _compute_window(blackout, day)
     assert here is not None
     for far in ADJOINING_DAYS:
@@ -226,65 +229,65 @@ def _describe_days(days: frozenset[int]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _parse_scope(told: Any) -> Scope:
-    if not isinstance(told, str) or told not in SCOPES:
-        found = "is missing" if told is None else f"is {_quote(told)}"
+def _parse_scope(value: Any) -> Scope:
+    if not isinstance(value, str) or value not in SCOPES:
+        found = "is missing" if value is None else f"is {_quote(value)}"
         raise WrongUse(f"scope {found}: it is one of {', '.join(SCOPES)}.", field="scope")
-    return Scope(told)
+    return Scope(value)
 
 
-def _parse_name(told: Mapping[str, Any], scope: Scope) -> str:
+def _parse_name(value: Mapping[str, Any], scope: Scope) -> str:
     for other in NAMED_SCOPES:
-        if other is not scope and told.get(other) is not None:
-            message = f"scope is {scope.value!r}, which leaves no room for {other} {_quote(told[other])}:"
+        if other is not scope and value.get(other) is not None:
+            message = f"scope is {scope.value!r}, which leaves no room for {other} {_quote(value[other])}:"
             raise WrongUse(f"{message} leave that out, or make scope {other.value!r}.", field=other.value)
-    return "" if scope is Scope.ALL else _parse_text(told.get(scope), scope.value)
+    return "" if scope is Scope.ALL else _parse_text(value.get(scope), scope.value)
 
 
-def _parse_text(told: Any, field: str) -> str:
-    if told is None:
+def _parse_text(value: Any, field: str) -> str:
+    if value is None:
         raise WrongUse(f"{field} is missing: scope is {field!r}, so say which.", field=field)
-    if not isinstance(told, str) or not told.strip():
-        raise WrongUse(f"{field} is {_quote(told)}: it has to be a text that is not empty.", field=field)
-    if len(told) > MAX_CHARACTERS:
-        message = f"{field} {_quote(told)} has {len(told):,} characters: {MAX_CHARACTERS} are the most."
+    if not isinstance(value, str) or not value.strip():
+        raise WrongUse(f"{field} is {_quote(value)}: it has to be a text that is not empty.", field=field)
+    if len(value) > MAX_CHARACTERS:
+        message = f"{field} {_quote(value)} has {len(value):,} characters: {MAX_CHARACTERS} are the most."
         raise WrongUse(message, field=field)
-    if UNSTORABLE.search(told):
-        message = f"{field} {_quote(told)} holds a broken character: type it again instead of pasting it."
+    if UNSTORABLE.search(value):
+        message = f"{field} {_quote(value)} holds a broken character: type it again instead of pasting it."
         raise WrongUse(message, field=field)
-    return told
+    return value
 
 
-def _parse_clock(told: Any, field: str) -> time:
-    if isinstance(told, str) and CLOCK.fullmatch(told):
-        return time.fromisoformat(told)
-    found = "is missing" if told is None else f"is {_quote(told)}"
-    right = "midnight is 00:00, also as an end" if told == "24:00" else "write HH:MM from 00:00 to 23:59, like 09:05"
+def _parse_clock(value: Any, field: str) -> time:
+    if isinstance(value, str) and CLOCK.fullmatch(value):
+        return time.fromisoformat(value)
+    found = "is missing" if value is None else f"is {_quote(value)}"
+    right = "midnight is 00:00, also as an end" if value == "24:00" else "write HH:MM from 00:00 to 23:59, like 09:05"
     raise WrongUse(f"{field} {found}: {right}.", field=field)
 
 
-def _parse_timezone(told: Any) -> str:
-    if not isinstance(told, str) or not 0 < len(told) <= MAX_CHARACTERS:
-        found = "is missing" if told is None else f"is {_quote(told)}"
+def _parse_timezone(value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_CHARACTERS:
+        found = "is missing" if value is None else f"is {_quote(value)}"
         raise WrongUse(f"timezone {found}: zones have names like Europe/Rome.", field="timezone")
-    return zone_named(told).key
+    return zone_named(value).key
 
 
-def _parse_days(told: Any) -> frozenset[int]:
+def _parse_days(value: Any) -> frozenset[int]:
     right = "they are a list of numbers from 0 (Sunday) to 6 (Saturday), and an empty one is every day"
-    if told is None:
+    if value is None:
         return frozenset()
-    if not isinstance(told, list | tuple | set | frozenset):
-        raise WrongUse(f"days is {_quote(told)}: {right}.", field="days")
-    for day in told:
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise WrongUse(f"days is {_quote(value)}: {right}.", field="days")
+    for day in value:
         if not isinstance(day, int) or isinstance(day, bool) or not 0 <= day <= 6:
             raise WrongUse(f"days has {_quote(day)} in it: {right}.", field="days")
-    return frozenset(told)
+    return frozenset(value)
 
 
-def _quote(told: Any) -> str:
-    """As much of a value as a person needs to find it."""
+def _quote(value: Any) -> str:
+    """Return the beginning of a value, enough to recognise it."""
     try:
-        return reprlib.repr(told)
+        return reprlib.repr(value)
     except ValueError:  # a number of thousands of digits cannot be written down
-        return f"an enormous {type(told).__name__}"
+        return f"an enormous {type(value).__name__}"

@@ -1,6 +1,6 @@
-"""Whether a service is asked at all: a breaker is a value, and what an answer makes of it. It never asks anyone itself.
+"""Circuit breakers: a value, and the functions that change it. They never call a service themselves.
 
-Closed → open after too many failures → half-open when its time is over → closed by one good answer, open by a bad one.
+Closed → open after too many failures → half-open after a timeout → closed by one success, open again by one failure.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from typing import Any
 from postino.errors import WrongUse
 from postino.values.suggestions import suggest_name
 
-MAX_COUNT = 1000  # every counted failure is stored with the breaker
+MAX_COUNT = 1000  # every counted failure is stored
 MIN_SECONDS = 0.001
 MAX_SECONDS = 366 * 86400.0
 
 
 class CircuitState(StrEnum):
-    """Closed: calls flow. Open: none is made. Half-open: a few find out whether the service is back."""
+    """Closed: calls are allowed. Open: none are. Half-open: a few probes find out whether the service works."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -27,27 +27,27 @@ class CircuitState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerPolicy:
-    """How many failures open a service's breaker, for how long, and how carefully it is tried again."""
+    """How many failures open a circuit, for how long, and how many probes test it while half-open."""
 
     failure_threshold: int = 5
-    window: timedelta = timedelta(seconds=60)  # means nothing where failures count in a row
+    window: timedelta = timedelta(seconds=60)  # not used if `consecutive`
     open_timeout: timedelta = timedelta(seconds=120)
     half_open_max_attempts: int = 1
-    max_open_timeout: timedelta = timedelta(seconds=300)  # where doubling ends; `open_timeout` itself may be longer
+    max_open_timeout: timedelta = timedelta(seconds=300)  # at which doubling ends; `open_timeout` may be longer
     consecutive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """What is known of a service's health. Open without `until_at`, it stays open until somebody closes it."""
+    """The circuit of one service. Open without `until_at`, it stays open until somebody closes it."""
 
     service: str
     state: CircuitState = CircuitState.CLOSED
     since_at: datetime | None = None
     until_at: datetime | None = None
     failures: tuple[datetime, ...] = ()  # those that count, oldest first
-    trips: int = 0  # openings since the service last answered well
-    probes: int = 1  # how many calls may be under way at once while half-open
+    trips: int = 0  # openings since the last success
+    probes: int = 1  # concurrent calls while half-open
     reason: str | None = None
     by_hand: bool = False  # opened by a person
 
@@ -58,27 +58,27 @@ ADR013_POLICY = BreakerPolicy(open_timeout=timedelta(seconds=300), half_open_max
 PROFILES: Mapping[str, BreakerPolicy] = {"default": DEFAULT_POLICY, "openai": OPENAI_POLICY, "adr013": ADR013_POLICY}
 
 
-def parse_policy(service: str, told: Mapping[str, Any] | None) -> BreakerPolicy:
-    """Which policy is in force: the service's own default, else the profile told, then each key told over it."""
+def parse_policy(service: str, given: Mapping[str, Any] | None) -> BreakerPolicy:
+    """Return the policy of a service: its default or the given profile, then each given setting over it."""
     policy = OPENAI_POLICY if service == "openai" else DEFAULT_POLICY
-    if told is None:
+    if given is None:
         return policy
-    if not isinstance(told, Mapping):
-        raise _make_setting_error(service, "breaker", told, "a table of settings")
+    if not isinstance(given, Mapping):
+        raise _make_setting_error(service, "breaker", given, "a table of settings")
     known = [entry.name for entry in fields(BreakerPolicy)]
-    for key in told:
+    for key in given:
         if key not in known and key != "profile":
             hint = suggest_name(str(key), [*known, "profile"])
-            message = f"{key} of {service}: unknown circuit breaker setting (value {told[key]!r:.200}). {hint}"
+            message = f"{key} of {service}: unknown circuit breaker setting (value {given[key]!r:.200}). {hint}"
             raise WrongUse(message, field=str(key))
-    if "profile" in told:
-        policy = _get_profile(service, told["profile"])
-    settings: dict[str, Any] = {key: _parse_setting(service, key, told[key]) for key in known if key in told}
+    if "profile" in given:
+        policy = _get_profile(service, given["profile"])
+    settings: dict[str, Any] = {key: _parse_setting(service, key, given[key]) for key in known if key in given}
     return replace(policy, **settings)
 
 
 def _get_profile(service: str, name: Any) -> BreakerPolicy:
-    """Which policy a profile's name stands for."""
+    """Return the policy of a profile. Raises WrongUse if there is none of this name."""
     if isinstance(name, str) and name in PROFILES:
         return PROFILES[name]
     hint = suggest_name(str(name), PROFILES)
@@ -86,7 +86,7 @@ def _get_profile(service: str, name: Any) -> BreakerPolicy:
 
 
 def _parse_setting(service: str, field: str, value: Any) -> int | bool | timedelta:
-    """What a told value means for this field: a count, a duration in seconds, or yes and no."""
+    """Parse the value of a setting: a count, a duration in seconds, or a boolean."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match getattr(DEFAULT_POLICY, field):
         case bool():
@@ -105,12 +105,12 @@ def _parse_setting(service: str, field: str, value: Any) -> int | bool | timedel
             )
 
 
-def _make_setting_error(service: str, field: str, value: Any, wanted: str) -> WrongUse:
-    return WrongUse(f"{field} of {service}: expected {wanted}, not {value!r:.200}.", field=field)
+def _make_setting_error(service: str, field: str, value: Any, expected: str) -> WrongUse:
+    return WrongUse(f"{field} of {service}: expected {expected}, not {value!r:.200}.", field=field)
 
 
 def get_state(breaker: Breaker, now: datetime) -> CircuitState:
-    """What it is at this instant: an open one whose time is over is half-open, whether or not anybody wrote it down."""
+    """Return the state at an instant. Open turns into half-open by time alone; nobody needs to write it down."""
     return (
         CircuitState.HALF_OPEN
         if breaker.state is CircuitState.OPEN and _is_timeout_over(breaker, now)
@@ -119,18 +119,18 @@ def get_state(breaker: Breaker, now: datetime) -> CircuitState:
 
 
 def _is_timeout_over(breaker: Breaker, now: datetime) -> bool:
-    """Whether an opening has lasted long enough."""
+    """Return whether the circuit has been open long enough."""
     since_at, until_at = breaker.since_at, breaker.until_at
     if until_at is None:
         return False
     if breaker.by_hand or since_at is None:
         return now >= until_at
-    # Set back by more than the opening's own length, the clock would keep it open for as long again or for hours.
+    # If the clock was set back by more than the timeout, the circuit must not stay open for hours.
     return now >= until_at or since_at - now > until_at - since_at
 
 
 def get_call_limit(breaker: Breaker, now: datetime) -> int | None:
-    """How many calls may be under way at once, over all workers: None as many as like, 0 none, n so many probes."""
+    """Return how many concurrent calls all workers may make: None is unlimited, 0 is none, n are probes."""
     match get_state(breaker, now):
         case CircuitState.CLOSED:
             return None
@@ -143,10 +143,10 @@ def get_call_limit(breaker: Breaker, now: datetime) -> int | None:
 def record_result(
     breaker: Breaker, healthy: bool, policy: BreakerPolicy, now: datetime, why: str | None = None
 ) -> Breaker:
-    """What one answer makes of it; the very same breaker where nothing changes.
+    """Return the breaker after one call; the same object if nothing changes.
 
-    Half-open, one good answer closes it, however many probes there are, and one bad answer opens it for longer.
-    Open, nothing changes it: what answers then was asked before.
+    While half-open, one success closes it, however many probes there are, and one failure opens it for longer.
+    While open, nothing changes it: such a result belongs to a call that began earlier.
     """
     match get_state(breaker, now), healthy:
         case CircuitState.CLOSED, True:
@@ -166,9 +166,9 @@ def record_result(
 
 
 def _add_failure(failures: tuple[datetime, ...], policy: BreakerPolicy, now: datetime) -> tuple[datetime, ...]:
-    """Which failures count with the one of this instant: in a row all of them, else those of one window."""
+    """Return the failures that count, with one now: all of them if consecutive, else those in one window."""
     if not policy.consecutive:
-        # On a clock set back a failure may lie ahead: it counts if one window holds it and this one.
+        # After the clock was set back a failure may be in the future: it counts if one window holds both.
         failures = tuple(at for at in failures if at - now <= policy.window)
         latest_at = max((now, *failures))
         failures = tuple(at for at in failures if latest_at - at <= policy.window)
@@ -176,7 +176,7 @@ def _add_failure(failures: tuple[datetime, ...], policy: BreakerPolicy, now: dat
 
 
 def _trip(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | None) -> Breaker:
-    """Opened by failures, for longer each time until the service has answered well."""
+    """Open the circuit after failures, for longer each time until a success."""
     trips = breaker.trips + 1
     return replace(
         breaker,
@@ -191,7 +191,7 @@ def _trip(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | Non
 
 
 def _compute_open_duration(trips: int, policy: BreakerPolicy) -> timedelta:
-    """How long the first, second, … opening in a row lasts: doubled each time, up to the longest."""
+    """Return how long the n-th opening in a row lasts: doubled each time, up to the maximum."""
     longest = max(policy.max_open_timeout, policy.open_timeout)
     # In seconds, and with a bounded exponent, because a timedelta overflows before a float does.
     doubled = policy.open_timeout.total_seconds() * 2.0 ** min(trips - 1, 64)
@@ -201,19 +201,19 @@ def _compute_open_duration(trips: int, policy: BreakerPolicy) -> timedelta:
 def open_manually(
     breaker: Breaker, now: datetime, *, until_at: datetime | None, reason: str | None, probes: int
 ) -> Breaker:
-    """Opened by a person: no answer closes it before `until_at`, without one nothing but a person does."""
+    """Open the circuit by hand. No success closes it before `until_at`; without one, only a person does."""
     return replace(
         breaker, state=CircuitState.OPEN, since_at=now, until_at=until_at, probes=probes, reason=reason, by_hand=True
     )
 
 
 def close_manually(breaker: Breaker, now: datetime) -> Breaker:
-    """Closed by a person: failures are forgotten; trips are kept until the service answers well, as nobody asked it."""
+    """Close the circuit by hand. Failures are forgotten; trips are kept until a success, as no call was made."""
     return breaker if breaker.state is CircuitState.CLOSED and not breaker.failures else _close(breaker, now)
 
 
 def _close(breaker: Breaker, now: datetime) -> Breaker:
-    """Closed from now on, with nothing counted."""
+    """Close the circuit with no failures counted."""
     since_at = breaker.since_at if breaker.state is CircuitState.CLOSED else now
     return replace(
         breaker, state=CircuitState.CLOSED, since_at=since_at, until_at=None, failures=(), reason=None, by_hand=False
@@ -221,5 +221,5 @@ def _close(breaker: Breaker, now: datetime) -> Breaker:
 
 
 def reset_breaker(breaker: Breaker) -> Breaker:
-    """As new: nothing is remembered but whose it is."""
+    """Return a new breaker for the same service."""
     return Breaker(service=breaker.service)

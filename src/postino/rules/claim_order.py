@@ -1,4 +1,4 @@
-"""Who goes first: queue rank across all channels, then the line that has waited longest, and each brand in its turn."""
+"""Decide the order of claims: queue rank across all channels, then the longest waiting, and brands in turn."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,9 @@ STARVING_AFTER = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class ClaimSource:
-    """The first of a line: when the next job of this channel and queue is due.
+    """Jobs of one channel and queue that a worker can claim from, and when the first of them is due.
 
-    There are three kinds of lines: jobs without an account, `lanes` of accounts and brands, and in whatever queue what
-    has `begun` to go out.
+    There are three kinds: jobs without a lane, `lanes` of accounts and brands, and `started` posts of any queue.
     """
 
     channel: str
@@ -27,7 +26,7 @@ class ClaimSource:
 
 @dataclass(frozen=True, slots=True)
 class BrandTurn:
-    """A brand with something due on a channel, and when it was last served there; no brand is one, too."""
+    """A brand with due jobs on a channel, and when it was last served there. "" means jobs without a brand."""
 
     channel: str
     brand: str
@@ -42,7 +41,7 @@ def is_open(head: ClaimSource, closed: ClosedGates) -> bool:
 
 
 def list_open_sources(heads: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> list[ClaimSource]:
-    """The lines one may claim from now, the longest waiting first."""
+    """Return the sources that may be claimed from now, the longest waiting first."""
     ready = [head for head in heads if head.due_at <= now and is_open(head, closed)]
     return sorted(ready, key=lambda head: head.due_at)
 
@@ -50,9 +49,9 @@ def list_open_sources(heads: Iterable[ClaimSource], closed: ClosedGates, now: da
 def order_queues(
     lines: Iterable[ClaimSource], free: int, now: datetime, low_is_running: bool
 ) -> list[tuple[Queue, int]]:
-    """Which queues to serve in which order, and at most how many of each.
+    """Return the queues in the order in which to serve them, with the maximum number of jobs of each.
 
-    `low` is never starved: once its oldest job has waited a minute it gets one slot of this worker, and no more.
+    `low` never starves: once its oldest job has waited a minute, it gets one slot of this worker, and no more.
     """
     lines = list(lines)
     starving = any(line.queue is Queue.LOW and now - line.due_at >= STARVING_AFTER for line in lines)
@@ -61,11 +60,11 @@ def order_queues(
 
 
 def divide_slots(left: int, lines: Sequence[ClaimSource], room: Mapping[str, int]) -> list[int]:
-    """How many each line may give: evenly, the first ones get the remainder, a capped channel no more than its room."""
+    """Divide free slots among the sources: evenly, the first ones get the rest, capped channels at most their room."""
     given: list[int] = []
     room = dict(room)
     for position, line in enumerate(lines):
-        share = -(-left // (len(lines) - position))  # what is left over by a capped line goes to those after it
+        share = -(-left // (len(lines) - position))  # what a capped source cannot use goes to the next ones
         share = max(0, min(share, room.get(line.channel, share)))
         if line.channel in room:
             room[line.channel] -= share
@@ -75,7 +74,7 @@ def divide_slots(left: int, lines: Sequence[ClaimSource], room: Mapping[str, int
 
 
 def order_brands(ready: Iterable[BrandTurn], closed: ClosedGates) -> list[BrandTurn]:
-    """The brands that may be served, the one served least recently first."""
+    """Return the brands that may be served, the least recently served first."""
     waiting = [turn for turn in ready if turn.brand not in closed.brands]
     return sorted(waiting, key=lambda turn: (turn.served_at is not None, turn.served_at, turn.brand))
 
@@ -83,7 +82,7 @@ def order_brands(ready: Iterable[BrandTurn], closed: ClosedGates) -> list[BrandT
 def divide_share(
     share: int, waiting: Sequence[BrandTurn], room: Mapping[tuple[str, str], int]
 ) -> list[tuple[BrandTurn, int]]:
-    """How a channel's share is divided among its brands: evenly, those whose turn it is get the remainder."""
+    """Divide the share of a channel among its brands: evenly, the first ones get the rest."""
     left = [(turn, room.get((turn.channel, turn.brand), share)) for turn in waiting]
     given = dict.fromkeys(waiting, 0)
     while share and any(most > 0 for _, most in left):
@@ -100,7 +99,7 @@ def divide_share(
 def compute_brand_room(
     caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[BrandTurn]
 ) -> dict[tuple[str, str], int]:
-    """One brand never holds all slots of a channel: another's job finds one free whatever the first one's backlog."""
+    """Return the free slots of each brand. One brand never holds all slots of a channel, whatever its backlog."""
     return {
         (turn.channel, turn.brand): max(1, caps[turn.channel] - 1) - running.get((turn.channel, turn.brand), 0)
         for turn in ready
@@ -109,13 +108,13 @@ def compute_brand_room(
 
 
 def find_next_due_time(heads: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> datetime | None:
-    """When to look again by oneself: the first line to be both due and open that is not so yet."""
+    """Return when the next source is both due and open."""
     ready = (max(head.due_at, find_opening_time(head, closed, now)) for head in heads)
     return min((at for at in ready if at > now), default=None)
 
 
 def find_opening_time(head: ClaimSource, closed: ClosedGates, now: datetime) -> datetime:
-    """When the gates in front of a line open; now, if they are."""
+    """Return when the gates of a source open; now, if they are open."""
     if is_open(head, closed):
         return now
     shut = (closed.channels.get(head.channel), closed.queues.get(head.queue.label), closed.everything)

@@ -1,4 +1,4 @@
-"""How long an account, or a whole network, is left alone after it said "too many"."""
+"""Decide how long a cooldown lasts after a network rate-limited an account or all accounts."""
 
 from datetime import datetime, timedelta
 
@@ -6,25 +6,25 @@ from postino.rules.failures import MAX_WAIT
 from postino.rules.ledger import DEFAULT_COOLDOWN
 
 MIN_WAIT = timedelta(seconds=1)  # networks count in whole seconds
-MAX_DEFAULT_WAIT = timedelta(hours=1)  # without a word about how long
-MIN_CALM = timedelta(minutes=10)  # without another "too many", after which it counts from one again
+MAX_DEFAULT_WAIT = timedelta(hours=1)  # if the network does not say how long
+MIN_CALM = timedelta(minutes=10)  # without another rate limit, after which counting starts again
 
 
 def extend_cooldown(
     asked: datetime | None, times: int, last_until_at: datetime | None, now: datetime
 ) -> tuple[datetime, int]:
-    """Until when nothing is sent, and the how-many-th in a row this is. `times` counts those before it.
+    """Return when the cooldown ends, and its number in a row. `times` counts the earlier ones.
 
-    What was asked for is kept and never cut short, nor is a cool-down that already lasts longer. Whoever is told to
-    come back at once, or at a time that has passed, waits a moment all the same, and longer each time: clocks differ.
+    The time that the network asked for is never cut short, nor is a longer cooldown. If that time has passed already,
+    the cooldown lasts a second, and twice as long each time: clocks differ.
     """
-    wanted = min(asked, now + MAX_WAIT) if asked is not None and asked > now else None
+    requested = min(asked, now + MAX_WAIT) if asked is not None and asked > now else None
     at_once = asked is not None and asked <= now
     if times > 0 and last_until_at is not None and now < last_until_at:
-        # The answer to a call that had left before the cool-down began: fifty at once are one "too many", not fifty.
-        return max(last_until_at, wanted or last_until_at), times
+        # The response to a request from before the cooldown: fifty concurrent ones count as one rate limit.
+        return max(last_until_at, requested or last_until_at), times
     count = times + 1 if _is_consecutive(times, last_until_at, now) else 1
-    until = wanted or now + (_double(MIN_WAIT, count) if at_once else _compute_default_wait(count))
+    until = requested or now + (_double(MIN_WAIT, count) if at_once else _compute_default_wait(count))
     return max(until, last_until_at or until), count
 
 
