@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from postino.rules import settlement
+from postino.rules.time_limits import TimeLimit
 from postino.values.job import Job, State
 from postino.values.outcome import Done
 from tests.contract.harness import StoreHarness
 
-LIMITS = {"": 100.0, "type report": 20.0, "channel slow": 300.0}
+LIMITS = (TimeLimit(300.0, channel="slow"), TimeLimit(20.0, type="report"), TimeLimit(100.0))
 GRACE = 10.0
 
 

@@ -1,11 +1,12 @@
 """Polls for due jobs and claims them. Knows what to ask the store for and where to look next; runs nothing."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from postino.rules.claim_order import find_next_due_time, list_open_sources
 from postino.rules.gates import compute_closed_gates
+from postino.rules.time_limits import TimeLimit
 from postino.stores.records import ClaimRequest, PollResult
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id
@@ -25,7 +26,7 @@ class Claims:
     """
 
     def __init__(
-        self, store: Store, monotonic: Callable[[], float], limits: Mapping[str, float] = {}, grace: float = 0.0
+        self, store: Store, monotonic: Callable[[], float], limits: Sequence[TimeLimit] = (), grace: float = 0.0
     ) -> None:
         self.store = store
         self.monotonic = monotonic

@@ -30,10 +30,11 @@ from postino.engine.lease import Lease, uptime
 from postino.engine.outage_log import OutageLog
 from postino.engine.quota_meter import QuotaMeter
 from postino.engine.rescue import Rescuer
-from postino.engine.retry_policies import collect_time_limits, load_channel_overrides, load_default_policy
+from postino.engine.retry_policies import load_channel_overrides, load_default_policy
 from postino.engine.store_retry import retry_forever
 from postino.engine.threads import Threads
 from postino.errors import StoreUnreachable
+from postino.rules.time_limits import rank_time_limits
 from postino.stores.records import PollResult, WorkerInfo
 from postino.stores.store import Store
 from postino.values.job import Job, new_id
@@ -67,7 +68,7 @@ class Worker:
         self.channel_limits = channel_limits
         default, channels = load_default_policy(config), load_channel_overrides(config)
         types = {name: handler.override for name, handler in handlers.items()}
-        self.claims = Claims(store, time.monotonic, collect_time_limits(default, channels, types), settings.lease)
+        self.claims = Claims(store, time.monotonic, rank_time_limits(default, channels, types), settings.lease)
         self.lease = Lease(settings.lease)
         self.heartbeat = Heartbeat(lambda: self.id, make_store, self.lease, settings.heartbeat, settings.stall)
         self.rescuer = Rescuer(store, settings.lease, time.monotonic, settings.poll)

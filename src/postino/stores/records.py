@@ -12,6 +12,7 @@ from postino.rules.claim_order import ClaimSource
 from postino.rules.gates import GateSources
 from postino.rules.quota import QuotaUse
 from postino.rules.settlement import DeadLetterCause, Settlement
+from postino.rules.time_limits import TimeLimit
 from postino.values.gate import Gate
 from postino.values.job import Job, Queue, State
 
@@ -68,9 +69,9 @@ class ClaimRequest:
     poll: PollResult
     marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
     low_is_running: bool = False
-    # Time limits in seconds, by "channel NAME", "type NAME" and "" for all others; a job's own limit goes before them.
-    # A job that has not ended within its limit and the grace after its claim is taken from its worker.
-    limits: Mapping[str, float] = field(default_factory=dict)
+    # Strongest first; a job's own limit goes before them. A job that has not ended within its limit and the grace after
+    # its claim is taken from its worker.
+    limits: Sequence[TimeLimit] = ()
     grace: float = 0.0
 
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -38,7 +38,7 @@ class ClaimState:
         return {
             "worker": request.worker,
             "token": request.token,
-            "limits": json.dumps(request.limits) if request.limits else None,
+            "limits": json.dumps([asdict(limit) for limit in request.limits]) if request.limits else None,
             "grace": request.grace,
             "taken": [job.id for job in self.claimed],
         }

@@ -141,9 +141,12 @@ WITH line AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
         attempts = attempts + 1, deferral_reason = NULL,
-        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
-            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
-            (:limits::jsonb ->> '')::float8))
+        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit, (
+            SELECT (rule.value ->> 'seconds')::float8
+            FROM jsonb_array_elements(:limits::jsonb) WITH ORDINALITY AS rule (value, position)
+            WHERE coalesce(rule.value ->> 'channel', channel) = channel AND coalesce(rule.value ->> 'type', type) = type
+            ORDER BY rule.position LIMIT 1
+        )))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
     RETURNING *
 ), event AS (
@@ -185,9 +188,12 @@ WITH line AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
         attempts = attempts + 1, deferral_reason = NULL,
-        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
-            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
-            (:limits::jsonb ->> '')::float8))
+        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit, (
+            SELECT (rule.value ->> 'seconds')::float8
+            FROM jsonb_array_elements(:limits::jsonb) WITH ORDINALITY AS rule (value, position)
+            WHERE coalesce(rule.value ->> 'channel', channel) = channel AND coalesce(rule.value ->> 'type', type) = type
+            ORDER BY rule.position LIMIT 1
+        )))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
     RETURNING *
 ), event AS (
@@ -227,9 +233,12 @@ WITH line AS (
     UPDATE postino.jobs
     SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token,
         attempts = attempts + 1, deferral_reason = NULL,
-        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit,
-            (:limits::jsonb ->> ('channel ' || channel))::float8, (:limits::jsonb ->> ('type ' || type))::float8,
-            (:limits::jsonb ->> '')::float8))
+        deadline_at = :now + make_interval(secs => :grace + coalesce(time_limit, (
+            SELECT (rule.value ->> 'seconds')::float8
+            FROM jsonb_array_elements(:limits::jsonb) WITH ORDINALITY AS rule (value, position)
+            WHERE coalesce(rule.value ->> 'channel', channel) = channel AND coalesce(rule.value ->> 'type', type) = type
+            ORDER BY rule.position LIMIT 1
+        )))
     WHERE id = ANY (ARRAY (SELECT id FROM chosen)) AND EXISTS (SELECT 1 FROM postino.workers WHERE id = :worker)
     RETURNING *
 ), event AS (

@@ -115,10 +115,12 @@ GROUP BY channel, lane
 UPDATE postino.jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,
   deferral_reason = NULL,
-    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
-        (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
-        (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
-        (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
+    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit, (
+        SELECT json_extract(rule.value, '$.seconds') FROM json_each(:limits) AS rule
+        WHERE coalesce(json_extract(rule.value, '$.channel'), postino.jobs.channel) = postino.jobs.channel
+          AND coalesce(json_extract(rule.value, '$.type'), postino.jobs.type) = postino.jobs.type
+        ORDER BY rule.key LIMIT 1
+    ))) || ' seconds') || '000Z'
 WHERE id = :id AND state <> 'running' AND run_at <= :now AND NOT EXISTS (
     SELECT 1 FROM postino.jobs AS busy
     WHERE busy.channel = :channel AND busy.lane = :lane AND busy.state = 'running' AND busy.account IS NOT NULL
@@ -136,10 +138,12 @@ HAVING count(*) > 0
 UPDATE postino.jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,
   deferral_reason = NULL,
-    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
-        (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
-        (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
-        (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
+    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit, (
+        SELECT json_extract(rule.value, '$.seconds') FROM json_each(:limits) AS rule
+        WHERE coalesce(json_extract(rule.value, '$.channel'), postino.jobs.channel) = postino.jobs.channel
+          AND coalesce(json_extract(rule.value, '$.type'), postino.jobs.type) = postino.jobs.type
+        ORDER BY rule.key LIMIT 1
+    ))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino.jobs
     WHERE channel = :channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
@@ -167,10 +171,12 @@ HAVING count(*) > 0
 UPDATE postino.jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,
   deferral_reason = NULL,
-    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit,
-        (SELECT value FROM json_each(:limits) WHERE key = 'channel ' || postino.jobs.channel),
-        (SELECT value FROM json_each(:limits) WHERE key = 'type ' || postino.jobs.type),
-        (SELECT value FROM json_each(:limits) WHERE key = ''))) || ' seconds') || '000Z'
+    deadline_at = strftime('%Y-%m-%dT%H:%M:%f', :now, (:grace + coalesce(time_limit, (
+        SELECT json_extract(rule.value, '$.seconds') FROM json_each(:limits) AS rule
+        WHERE coalesce(json_extract(rule.value, '$.channel'), postino.jobs.channel) = postino.jobs.channel
+          AND coalesce(json_extract(rule.value, '$.type'), postino.jobs.type) = postino.jobs.type
+        ORDER BY rule.key LIMIT 1
+    ))) || ' seconds') || '000Z'
 WHERE id IN (
     SELECT id FROM postino.jobs
     WHERE channel = :channel AND lane = :lane AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL
