@@ -178,7 +178,7 @@ async def test_person_is_asked_at_once_without_a_lookup(app: Postino) -> None:
     async with run_worker(app):
         job = await wait_for_person(app, await app.enqueue("publish", "hello"))
     assert (network.sends, job.attempts) == (1, 1)
-    assert "No answer" in (job.last_error or "")
+    assert "No response came" in (job.last_error or "")
 
 
 @only_sqlite
