@@ -26,7 +26,7 @@ from tests.api.browser import add_user, browser, log_in, with_key
 from tests.api.fake_worker import put
 from tests.api.processes import Client, Server
 from tests.api.test_events import Ear
-from tests.cli.command_line import Desk
+from tests.cli.local_queue import LocalQueue
 
 pytestmark = pytest.mark.slow
 PROTECTED = [route for route in ROUTES if route.role is not None]
@@ -163,7 +163,7 @@ class Theirs:
 
 @pytest.fixture(scope="module")
 def theirs(server: Server) -> Theirs:
-    desk = Desk(server.folder)
+    desk = LocalQueue(server.folder)
     said: dict[str, Any] = {"brand": "theirs", "channel": MARK}
     dead = desk.settled(Reject(f"{MARK} failed"), account=f"{MARK} 1", **said)
     uncertain = desk.settled(Unknown(f"{MARK} is lost"), account=f"{MARK} 2", **said)

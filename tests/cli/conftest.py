@@ -1,6 +1,6 @@
-"""Commands run in this process where that is enough, and as real processes in test_worker and test_up.
+"""Run commands in this process, or as real processes in test_worker and test_up.
 
-Those about what is in a queue are tried twice: on its database, and over a server of it.
+Commands that work on a queue run twice: on its database, and over a server.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import pytest
 import structlog
 
 from postino.cli import main
-from tests.cli.command_line import Answer, Desk
-from tests.cli.served import Served
+from tests.cli.local_queue import CommandResult, LocalQueue
+from tests.cli.threaded_server import ThreadedServer
 
-Postino = Callable[..., Answer]
-HERE, SERVED = "here", "served"
-BOTH_WAYS = {
+Postino = Callable[..., CommandResult]
+LOCAL_MODE, REMOTE_MODE = "local", "remote"
+BOTH_MODES = {
     "test_jobs",
     "test_dead_letters",
     "test_queues",
@@ -35,15 +35,15 @@ BOTH_WAYS = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Not what starts processes, which takes long: how answers look does not depend on where they come from."""
+    """Run cheap tests in both modes; not those that start processes, which take long."""
     cheap = metafunc.definition.get_closest_marker("slow") is None and "postino" in metafunc.fixturenames
-    if metafunc.module.__name__.rpartition(".")[2] in BOTH_WAYS and "desk" in metafunc.fixturenames and cheap:
-        metafunc.parametrize("way", [HERE, SERVED], indirect=True)
+    if metafunc.module.__name__.rpartition(".")[2] in BOTH_MODES and "local_queue" in metafunc.fixturenames and cheap:
+        metafunc.parametrize("mode", [LOCAL_MODE, REMOTE_MODE], indirect=True)
 
 
 @pytest.fixture(autouse=True)
-def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The data directory of the test, its own folder, and logs as they were."""
+def isolated_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set the environment of the test and restore the log configuration after it."""
     before = structlog.get_config()
     monkeypatch.setenv("POSTINO_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "80")
@@ -58,54 +58,56 @@ def own_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.fixture
-def folder(tmp_path: Path, way: str, request: pytest.FixtureRequest) -> Path:
-    if way == HERE:
+def folder(tmp_path: Path, mode: str, request: pytest.FixtureRequest) -> Path:
+    if mode == LOCAL_MODE:
         return tmp_path / "data"
-    served: Served = request.getfixturevalue("served")
-    return served.empty()
+    threaded_server: ThreadedServer = request.getfixturevalue("threaded_server")
+    return threaded_server.empty()
 
 
 @pytest.fixture
-def way(request: pytest.FixtureRequest) -> str:
-    way: str = getattr(request, "param", HERE)
-    return way
+def mode(request: pytest.FixtureRequest) -> str:
+    mode: str = getattr(request, "param", LOCAL_MODE)
+    return mode
 
 
 @pytest.fixture
-def actor(way: str) -> str:
-    """Who does it, in the audit trail."""
-    return f"cli:{getpass.getuser()}" if way == HERE else "api"
+def actor(mode: str) -> str:
+    """Return the actor in the audit trail."""
+    return f"cli:{getpass.getuser()}" if mode == LOCAL_MODE else "api"
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("served")) as served:
-        yield served
+def threaded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedServer]:
+    with ThreadedServer(tmp_path_factory.mktemp("served")) as threaded_server:
+        yield threaded_server
 
 
 @pytest.fixture
-def desk(folder: Path, way: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    desk = Desk(folder)
-    desk.perform(lambda app: app.store.gates())
-    if way == HERE:
-        yield desk
+def local_queue(
+    folder: Path, mode: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LocalQueue]:
+    local_queue = LocalQueue(folder)
+    local_queue.perform(lambda app: app.store.gates())
+    if mode == LOCAL_MODE:
+        yield local_queue
         return
-    served: Served = request.getfixturevalue("served")
+    threaded_server: ThreadedServer = request.getfixturevalue("threaded_server")
     monkeypatch.delenv("POSTINO_DATA_DIR")
-    with served.open() as url:
+    with threaded_server.open() as url:
         monkeypatch.setenv("POSTINO_SERVER", url)
         monkeypatch.setenv("POSTINO_API_KEY", (folder / "api.key").read_text())
-        yield desk
+        yield local_queue
 
 
 @pytest.fixture
 def postino(capsys: pytest.CaptureFixture[str]) -> Postino:
-    def run(*arguments: object) -> Answer:
+    def run(*arguments: object) -> CommandResult:
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
             main([str(argument) for argument in arguments])
         said = capsys.readouterr()
         assert isinstance(end.value.code, int)
-        return Answer(end.value.code, said.out, said.err)
+        return CommandResult(end.value.code, said.out, said.err)
 
     return run

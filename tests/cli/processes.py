@@ -1,4 +1,4 @@
-"""Real processes of `postino`, whose lines are waited for, never slept for."""
+"""Real `postino` processes. Tests wait for their output instead of sleeping."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEADLINE = 20.0
 
 
 class Command:
-    """`python -m postino …` in a folder. What it says is kept, line by line."""
+    """A `python -m postino …` process whose output is recorded line by line."""
 
     def __init__(self, *arguments: object, folder: Path) -> None:
         self.process = subprocess.Popen(
@@ -45,13 +45,13 @@ class Command:
                 self.news.put(kept[-1])
 
     def wait_for(self, words: str) -> str:
-        """The first line, on stdout or stderr, not waited past yet, that has these words."""
+        """Return the next line on stdout or stderr that contains these words."""
         deadline = time.monotonic() + DEADLINE
         while True:
             try:
                 line = self.news.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
-                raise AssertionError(f"never said {words!r}:\n{self.said}") from None
+                raise AssertionError(f"never printed {words!r}:\n{self.said}") from None
             if words in line:
                 return line
 

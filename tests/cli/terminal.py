@@ -1,4 +1,4 @@
-"""Commands as somebody at a terminal sees them."""
+"""Run commands in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import sys
 DEADLINE = 20.0
 
 
-def in_terminal(*arguments: str, until: str = "", **environment: str) -> str:
-    """What a command says; where it goes on, it is interrupted once it has said this."""
+def run_in_terminal(*arguments: str, until: str = "", **environment: str) -> str:
+    """Return the output of a command. With `until`, interrupt it once it has printed that."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "postino", *arguments]
-    surroundings = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=surroundings) as process:
+    environment_variables = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment_variables) as process:
         os.close(theirs)
         said = ""
         while part := read_from(ours):
@@ -31,7 +31,7 @@ def in_terminal(*arguments: str, until: str = "", **environment: str) -> str:
 
 
 def read_from(terminal: int) -> bytes:
-    assert select.select([terminal], [], [], DEADLINE)[0], "nothing more was said, and it did not end"
+    assert select.select([terminal], [], [], DEADLINE)[0], "no more output, and the command did not end"
     try:
         return os.read(terminal, 4096)
     except OSError:  # how Linux says that the other side is gone

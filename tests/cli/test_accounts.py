@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 SECRET = "abcd-efgh-ijkl-mnop"
 
 
-def test_credentials_are_read_from_a_pipe_sealed_and_never_shown(
+def test_credentials_from_pipe_are_encrypted_and_never_shown(
     postino: Postino, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"password": SECRET})))
@@ -29,15 +29,15 @@ def test_credentials_are_read_from_a_pipe_sealed_and_never_shown(
     assert SECRET not in added.out + listed.out + postino("accounts", "list").out
     stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     assert SECRET.encode() not in stored
-    opened = Desk(folder).perform(lambda app: app.accounts.open("bluesky:ada.example.org"))
+    opened = LocalQueue(folder).perform(lambda app: app.accounts.open("bluesky:ada.example.org"))
     assert opened.credentials == {"identifier": "ada.example.org", "password": SECRET}
 
 
-def test_credentials_are_read_from_a_file(postino: Postino, tmp_path: Path, folder: Path) -> None:
+def test_credentials_are_read_from_file(postino: Postino, tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "credentials.json"
     file.write_text(json.dumps({"bot_token": "1:t", "chat_id": "@ada"}))
     assert postino("accounts", "add", "telegram", "ada", "--credentials", file, "--brand", "ada").code == 0
-    opened = Desk(folder).perform(lambda app: app.accounts.open("telegram:ada"))
+    opened = LocalQueue(folder).perform(lambda app: app.accounts.open("telegram:ada"))
     assert (opened.remote_id, opened.brand) == ("@ada", "ada")
 
 
@@ -58,7 +58,7 @@ def test_credentials_are_read_from_a_file(postino: Postino, tmp_path: Path, fold
         (["bluesky", "ada", "--credentials", "nowhere.json"], "", "the file nowhere.json does not exist"),
     ],
 )
-def test_what_is_wrong_is_told_without_a_secret(
+def test_errors_contain_no_credentials(
     postino: Postino, monkeypatch: pytest.MonkeyPatch, words: list[str], given: str, told: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(given))
@@ -68,25 +68,23 @@ def test_what_is_wrong_is_told_without_a_secret(
     assert SECRET not in answer.err
 
 
-def test_a_known_account_is_reconnected_and_another_is_not_there(
-    postino: Postino, tmp_path: Path, folder: Path
-) -> None:
+def test_known_account_is_reconnected_and_unknown_is_not_found(postino: Postino, tmp_path: Path, folder: Path) -> None:
     file = tmp_path / "credentials.json"
     file.write_text(json.dumps({"bot_token": "1:t", "chat_id": "@ada"}))
     assert postino("accounts", "add", "telegram", "ada", "--credentials", file, "--brand", "ada").code == 0
     file.write_text(json.dumps({"bot_token": "2:t", "chat_id": "@ada"}))
     done = postino("accounts", "reconnect", "telegram:ada", "--credentials", file, "--reason", "a new bot", "--json")
     assert (done.code, done.json["state"], done.json["brand"]) == (0, "active", "ada")
-    opened = Desk(folder).perform(lambda app: app.accounts.open("telegram:ada"))
+    opened = LocalQueue(folder).perform(lambda app: app.accounts.open("telegram:ada"))
     assert opened.credentials["bot_token"] == "2:t"
-    [entry] = Desk(folder).perform(lambda app: app.store.audit(1))
+    [entry] = LocalQueue(folder).perform(lambda app: app.store.audit(1))
     assert (entry.action, entry.reason) == ("account.reconnected", "a new bot")
     assert postino("accounts", "reconnect", "telegram:bob", "--credentials", file).code == 3
 
 
-def test_a_check_that_reaches_nobody_says_so(postino: Postino, desk: Desk) -> None:
+def test_check_reports_unreachable_network(postino: Postino, local_queue: LocalQueue) -> None:
     nowhere = "http://127.0.0.1:1"
-    desk.perform(lambda app: app.accounts.add("mastodon", "ada", {"access_token": SECRET}, base_url=nowhere))
+    local_queue.perform(lambda app: app.accounts.add("mastodon", "ada", {"access_token": SECRET}, base_url=nowhere))
     checked = postino("accounts", "check", "mastodon:ada", "--json")
     assert (checked.code, checked.json["works"], checked.json["account"]["state"]) == (1, None, "active")
     assert "127.0.0.1 leads to this machine" in checked.json["message"]

@@ -7,34 +7,34 @@ from pathlib import Path
 import pytest
 
 from postino.values.auth import Role
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 
-def test_a_key_is_shown_once_listed_by_its_beginning_and_removed(postino: Postino, folder: Path) -> None:
+def test_key_is_shown_once_listed_by_prefix_and_removed(postino: Postino, folder: Path) -> None:
     added = postino("keys", "add", "newsroom", "--role", "editor", "--brand", "b2", "--brand", "b1", "--reason", "why")
     text = added.out.strip()
     assert (added.code, text[:8]) == (0, "postino_")
     assert "never shows it again" in added.err
     assert text not in added.err
-    desk = Desk(folder)
-    found = desk.perform(lambda app: app.api_keys.authenticate(text))
+    local_queue = LocalQueue(folder)
+    found = local_queue.perform(lambda app: app.api_keys.authenticate(text))
     assert found is not None
     assert (found.role, found.brands, found.created_by[:4]) == (Role.EDITOR, frozenset({"b1", "b2"}), "cli:")
-    assert desk.last_audit()[1:] == ("api_key.added", f"api_key:{found.id}", "why")
+    assert local_queue.last_audit()[1:] == ("api_key.added", f"api_key:{found.id}", "why")
     table, listed = postino("keys", "list"), postino("keys", "list", "--json")
     assert text not in table.out + listed.out
     assert text[:16] in table.out
     assert [(key["name"], key["prefix"]) for key in listed.json["data"]] == [("newsroom", text[:16])]
     removed = postino("keys", "remove", found.id, "--reason", "gone")
     assert (removed.code, removed.out) == (0, "Revoked API key 'newsroom'.\n")
-    assert desk.perform(lambda app: app.api_keys.authenticate(text)) is None
-    assert desk.last_audit()[1:] == ("api_key.removed", f"api_key:{found.id}", "gone")
+    assert local_queue.perform(lambda app: app.api_keys.authenticate(text)) is None
+    assert local_queue.last_audit()[1:] == ("api_key.removed", f"api_key:{found.id}", "gone")
     assert postino("keys", "remove", found.id).code == 3
     assert postino("keys", "list", "--json").json["data"] == []
 
 
-def test_for_programs_everything_is_json(postino: Postino) -> None:
+def test_json_output(postino: Postino) -> None:
     added = postino("keys", "add", "ci", "--role", "viewer", "--expires", "2099-01-01T00:00Z", "--json").json
     assert added["key"].startswith(added["prefix"])
     assert (added["role"], added["brands"], added["expires_at"]) == ("viewer", None, "2099-01-01T00:00:00.000000Z")
@@ -54,10 +54,8 @@ def test_for_programs_everything_is_json(postino: Postino) -> None:
         (["remove", "7"], "postino keys list"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_changed(
-    postino: Postino, desk: Desk, words: list[str], told: str
-) -> None:
+def test_invalid_input_changes_nothing(postino: Postino, local_queue: LocalQueue, words: list[str], told: str) -> None:
     answer = postino("keys", *words)
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
-    assert desk.perform(lambda app: app.store.audit(1)) == []
+    assert local_queue.perform(lambda app: app.store.audit(1)) == []

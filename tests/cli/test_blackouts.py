@@ -18,8 +18,8 @@ from postino.cli.weekdays import parse_days
 from postino.errors import WrongUse
 from postino.stores.records import JobFilter
 from postino.values.job import State
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 from tests.cli.terminal import DEADLINE, read_from
 
 NIGHT = ["--from", "22:00", "--to", "07:00", "--timezone", "Europe/Rome"]
@@ -28,12 +28,12 @@ BRUNO = "bluesky:bruno"
 
 
 @pytest.fixture
-def bruno(desk: Desk) -> str:
-    desk.perform(lambda app: app.accounts.add("bluesky", "bruno", {"password": "x"}, brand="acme"))
+def bruno(local_queue: LocalQueue) -> str:
+    local_queue.perform(lambda app: app.accounts.add("bluesky", "bruno", {"password": "x"}, brand="acme"))
     return BRUNO
 
 
-def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino: Postino) -> None:
+def test_blackout_is_added_listed_and_removed(local_queue: LocalQueue, bruno: str, postino: Postino) -> None:
     added = postino("blackouts", "add", "--scope", "brand", "--brand", "acme", *NIGHT, "--days", "sun,sat", "--yes")
     assert added.code == 0, added
     assert added.rows[:2] == [
@@ -48,7 +48,7 @@ def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino:
     assert added.rows[-1].endswith(f"blackouts remove {wanted}")
     removed = postino("blackouts", "remove", wanted, "--reason", "over")
     assert (removed.code, removed.out.startswith("Removed: ")) == (0, True)
-    assert desk.last_audit()[1:] == ("blackout.removed", f"blackout:{wanted}", "over")
+    assert local_queue.last_audit()[1:] == ("blackout.removed", f"blackout:{wanted}", "over")
     assert postino("blackouts", "remove", wanted).code == 3
     assert postino("blackouts", "remove", "this").code == 2
 
@@ -64,7 +64,7 @@ def test_a_blackout_is_added_listed_and_removed(desk: Desk, bruno: str, postino:
         (["--account", "bruno"], "account", []),
     ],
 )
-def test_what_is_named_says_the_scope(
+def test_scope_is_derived_from_options(
     words: list[str], scope: str, days: list[int], bruno: str, postino: Postino
 ) -> None:
     added = postino("blackouts", "add", *words, *NIGHT, "--reason", "sleep", "--yes", "--json").json
@@ -95,22 +95,22 @@ def test_what_is_named_says_the_scope(
         ([*NIGHT, "--all"], "yes", "Pass --yes to save, or --dry-run to see the effect. Nothing was saved."),
     ],
 )
-def test_what_is_wrong_is_named_as_it_was_typed_and_nothing_is_saved(
+def test_errors_name_options_and_nothing_is_saved(
     words: list[str], field: str, told: str, bruno: str, postino: Postino
 ) -> None:
     refused = postino("blackouts", "add", *words, "--json")
-    assert (refused.code, refused.refusal["field"], refused.out) == (2, field, ""), refused
-    assert told in refused.refusal["message"]
+    assert (refused.code, refused.error["field"], refused.out) == (2, field, ""), refused
+    assert told in refused.error["message"]
     assert postino("blackouts", "add", *words).code == 2
     assert postino("blackouts", "list", "--json").json["data"] == []
 
 
-def test_an_account_that_nobody_knows_is_refused_with_the_nearest(bruno: str, postino: Postino) -> None:
+def test_unknown_account_is_rejected_with_suggestion(bruno: str, postino: Postino) -> None:
     refused = postino("blackouts", "add", *NIGHT, "--account", "bluesky:bruna", "--yes")
     assert (refused.code, refused.err) == (3, "Account 'bluesky:bruna' does not exist. Did you mean bluesky:bruno?\n")
 
 
-def test_a_brand_that_nobody_has_is_saved_with_a_word_about_it(bruno: str, postino: Postino) -> None:
+def test_unknown_brand_is_saved_with_a_hint(bruno: str, postino: Postino) -> None:
     odd = postino("blackouts", "add", *NIGHT, "--brand", "acmee", "--yes")
     assert (odd.code, odd.err) == (0, "No account and no job has the brand acmee. Did you mean acme?\n")
 
@@ -128,20 +128,20 @@ def test_a_brand_that_nobody_has_is_saved_with_a_word_about_it(bruno: str, posti
         ("wed-wed", [3]),
     ],
 )
-def test_days_are_named_numbered_or_from_one_to_another(text: str, days: list[int]) -> None:
+def test_days_are_names_numbers_or_ranges(text: str, days: list[int]) -> None:
     assert parse_days(text) == days
 
 
 @pytest.mark.parametrize("part", ["someday", "monkey", "tues", "7", "mon-", "-fri", "mon-fri-sun", "mon–fri", "", "٣"])
-def test_what_is_no_day_is_refused_by_its_own_word(part: str) -> None:
-    with pytest.raises(WrongUse, match="is not a day") as refusal:
+def test_invalid_day_is_rejected_by_name(part: str) -> None:
+    with pytest.raises(WrongUse, match="is not a day") as error:
         parse_days(f"sat,{part}")
-    assert repr(part) in str(refusal.value)
+    assert repr(part) in str(error.value)
 
 
-def test_a_dry_run_shows_what_would_move_and_saves_nothing(desk: Desk, bruno: str, postino: Postino) -> None:
+def test_dry_run_shows_delayed_jobs_and_saves_nothing(local_queue: LocalQueue, bruno: str, postino: Postino) -> None:
     noon = (datetime.now(UTC) + timedelta(days=2)).replace(hour=12, minute=0, second=0, microsecond=0)
-    job = desk.enqueue(channel="bluesky", account=bruno, brand="acme", at=noon)
+    job = local_queue.enqueue(channel="bluesky", account=bruno, brand="acme", at=noon)
     words = ["--brand", "acme", "--from", "11:30", "--to", "14:00", "--timezone", "UTC", "--dry-run"]
     shown = postino("blackouts", "add", *words)
     [row] = [line.split() for line in shown.rows if str(job.id) in line]
@@ -154,8 +154,8 @@ def test_a_dry_run_shows_what_would_move_and_saves_nothing(desk: Desk, bruno: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("typed", "code", "kept"), [(b"y\n", 0, 1), (b"n\n", 1, 0), (b"\x03", 1, 0)])
-def test_somebody_at_a_terminal_is_asked_first(
-    typed: bytes, code: int, kept: int, desk: Desk, folder: Path, postino: Postino
+def test_terminal_asks_for_confirmation(
+    typed: bytes, code: int, kept: int, local_queue: LocalQueue, folder: Path, postino: Postino
 ) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "postino", "blackouts", "add", *ALWAYS]
@@ -202,8 +202,8 @@ def interrupt(process: subprocess.Popen[bytes], terminal: int) -> bytes:
 # Publishing in one
 
 
-def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
-    desk: Desk, bruno: str, postino: Postino
+def test_publish_now_in_blackout_is_rejected_with_next_free_time(
+    local_queue: LocalQueue, bruno: str, postino: Postino
 ) -> None:
     now = datetime.now(UTC)
     start, end = now - timedelta(minutes=5), now + timedelta(hours=2)
@@ -215,22 +215,24 @@ def test_publishing_now_in_a_blackout_is_refused_with_the_next_free_instant(
     for words in ("in a blackout window", "launch", free, "--at", "--allow-blackout"):
         assert words in refused.err
     assert json.loads(postino("post", "Hello", "--to", bruno, "--json").err)["error"]["field"] == "at"
-    assert desk.perform(lambda app: app.store.jobs(JobFilter())) == []
+    assert local_queue.perform(lambda app: app.store.jobs(JobFilter())) == []
     allowed = postino("post", "Hello", "--to", bruno, "--allow-blackout", "--json")
     assert allowed.code == 0
-    [job] = desk.perform(lambda app: app.store.jobs(JobFilter()))
+    [job] = local_queue.perform(lambda app: app.store.jobs(JobFilter()))
     assert (job.ignore_blackouts, job.state) == (True, State.PENDING)
 
 
-def test_a_plan_in_a_blackout_is_kept_and_told_when_it_goes_out(desk: Desk, bruno: str, postino: Postino) -> None:
+def test_post_scheduled_in_blackout_says_when_it_goes_out(
+    local_queue: LocalQueue, bruno: str, postino: Postino
+) -> None:
     postino("blackouts", "add", "--account", bruno, *NIGHT, "--yes")
     planned = postino("post", "Hello", "--to", bruno, "--at", "2035-06-01T23:00", "--timezone", "Europe/Rome")
     assert planned.code == 0
     assert "it goes out at 2035-06-02T05:00:00Z" in planned.err
-    [job] = desk.perform(lambda app: app.store.jobs(JobFilter()))
+    [job] = local_queue.perform(lambda app: app.store.jobs(JobFilter()))
     moved = postino("posts", "reschedule", job.id, "--at", "2035-06-03T23:00", "--timezone", "Europe/Rome")
     assert "it goes out at 2035-06-04T05:00:00Z" in moved.err
     postino("blackouts", "add", *ALWAYS, "--yes")
     now = postino("posts", "reschedule", job.id, "--now", "--json")
-    assert (now.code, now.refusal["field"]) == (4, "at")
-    assert "no free time" in now.refusal["message"]
+    assert (now.code, now.error["field"]) == (4, "at")
+    assert "no free time" in now.error["message"]

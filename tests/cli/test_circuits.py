@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.terminal import in_terminal
+from tests.cli.local_queue import LocalQueue
+from tests.cli.terminal import run_in_terminal
 
 
-def test_a_circuit_is_opened_listed_closed_and_reset(desk: Desk, postino: Postino) -> None:
+def test_circuit_is_opened_listed_closed_and_reset(local_queue: LocalQueue, postino: Postino) -> None:
     assert postino("circuits", "list").rows == ["SERVICE  STATE  SINCE_AT  UNTIL_AT  FAILURES  TRIPS  BY  REASON"]
     opened = postino("circuits", "open", "instagram", "--reason", "maintenance", "--for", "10m")
     assert opened.code == 0
     assert opened.out.startswith("The circuit of instagram is open until 20")
     assert "circuits close instagram" in opened.err
-    assert desk.last_audit()[1:] == ("circuit.opened", "circuit:instagram", "maintenance")
+    assert local_queue.last_audit()[1:] == ("circuit.opened", "circuit:instagram", "maintenance")
     [row] = postino("circuits", "list").rows[1:]
     assert row.split()[:2] == ["instagram", "open"]
     assert row.split()[-2:] == ["hand", "maintenance"]
@@ -37,8 +37,8 @@ def test_a_circuit_is_opened_listed_closed_and_reset(desk: Desk, postino: Postin
         (["--until", "2040-01-01T10:00Z"], "2040-01-01T10:00:00.000000Z"),
     ],
 )
-def test_it_is_open_until_then_or_until_it_is_closed(
-    more: list[str], until: str | None, desk: Desk, postino: Postino
+def test_circuit_stays_open_until_time_or_close(
+    more: list[str], until: str | None, local_queue: LocalQueue, postino: Postino
 ) -> None:
     opened = postino("circuits", "open", "openai", "--reason", "x", *more, "--json")
     assert (opened.json["state"], opened.json["until_at"], opened.json["by_hand"]) == ("open", until, True)
@@ -60,19 +60,19 @@ def test_it_is_open_until_then_or_until_it_is_closed(
         (["reset", "instagram", "--reason", "x"], 3, None),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_changes(
-    words: list[str], code: int, field: str | None, desk: Desk, postino: Postino
+def test_errors_name_fields_and_nothing_changes(
+    words: list[str], code: int, field: str | None, local_queue: LocalQueue, postino: Postino
 ) -> None:
     refused = postino("circuits", *words, "--json")
-    assert (refused.code, refused.refusal["field"]) == (code, field), refused
+    assert (refused.code, refused.error["field"]) == (code, field), refused
     assert postino("circuits", "list", "--json").json["data"] == []
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_a_table_or_that_there_is_nothing(desk: Desk, folder: Path, postino: Postino) -> None:
+def test_terminal_shows_table_or_empty_message(local_queue: LocalQueue, folder: Path, postino: Postino) -> None:
     surroundings = {**os.environ, "POSTINO_DATA_DIR": str(folder)}
-    assert "No service has been in trouble." in in_terminal("circuits", "list", **surroundings)
+    assert "No service has been in trouble." in run_in_terminal("circuits", "list", **surroundings)
     postino("circuits", "open", "instagram", "--reason", "maintenance")
-    shown = in_terminal("circuits", "list", **surroundings)
+    shown = run_in_terminal("circuits", "list", **surroundings)
     assert "maintenance" in shown
     assert "UNTIL_AT" not in shown, "what holds nothing is not drawn"

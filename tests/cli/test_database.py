@@ -8,12 +8,12 @@ import pytest
 
 from postino.cli import DESCRIPTION
 from postino.cli.connection import Target
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 from tests.documents import README
 
 
-def test_migrating_tells_what_it_applied_and_then_that_there_is_nothing_to_do(folder: Path, postino: Postino) -> None:
+def test_migrate_lists_applied_migrations_once(folder: Path, postino: Postino) -> None:
     first = postino("migrate")
     assert (first.code, first.rows[0]) == (0, "applied 0001_initial")
     assert postino("migrate").out == "The database is up to date.\n"
@@ -22,38 +22,38 @@ def test_migrating_tells_what_it_applied_and_then_that_there_is_nothing_to_do(fo
 
 
 @pytest.mark.parametrize("command", ["dispatch-due", "publishing:dispatch-due"])
-def test_due_jobs_are_dispatched_once(command: str, desk: Desk, postino: Postino) -> None:
-    desk.enqueue()
+def test_due_jobs_are_dispatched_once(command: str, local_queue: LocalQueue, postino: Postino) -> None:
+    local_queue.enqueue()
     assert postino(command).out == "1 due job dispatched.\n"
     assert postino(command, "--json").json == {"dispatched": 0}
 
 
-def test_the_alias_of_dispatch_due_is_not_in_the_help(postino: Postino) -> None:
+def test_help_hides_alias_of_dispatch_due(postino: Postino) -> None:
     help_text = postino("--help").out
     assert "dispatch-due" in help_text
     assert "publishing:dispatch-due" not in help_text
 
 
-def test_the_help_says_what_the_readme_says(postino: Postino) -> None:
+def test_help_has_first_sentence_of_readme(postino: Postino) -> None:
     first_paragraph = " ".join((README.read_text().split("\n\n")[1]).split())
     assert first_paragraph == f"**{DESCRIPTION}**"
     assert DESCRIPTION in " ".join(postino("--help").out.split())
 
 
-def test_looking_at_a_queue_never_creates_one(tmp_path: Path, postino: Postino) -> None:
+def test_reading_commands_never_create_a_database(tmp_path: Path, postino: Postino) -> None:
     answer = postino("jobs", "list", "--data-dir", tmp_path / "typo")
     assert answer.code == 5
     assert f"postino migrate --data-dir {tmp_path / 'typo'}`" in answer.err
     assert not (tmp_path / "typo").exists()
 
 
-def test_a_database_that_does_not_answer_is_exit_code_5(postino: Postino) -> None:
+def test_unreachable_database_is_exit_code_5(postino: Postino) -> None:
     pytest.importorskip("asyncpg")
     answer = postino("jobs", "list", "--json", "--database-url", "postgresql://127.0.0.1:1/nothing")
-    assert (answer.code, answer.out, answer.refusal["type"]) == (5, "", "store_unreachable")
+    assert (answer.code, answer.out, answer.error["type"]) == (5, "", "store_unreachable")
 
 
-def test_a_database_without_tables_says_to_migrate(tmp_path: Path, postino: Postino) -> None:
+def test_empty_database_suggests_migrate(tmp_path: Path, postino: Postino) -> None:
     (tmp_path / "empty.db").touch()
     url = f"sqlite:///{tmp_path / 'empty.db'}"
     answer = postino("jobs", "list", "--database-url", url)
@@ -69,11 +69,11 @@ def test_a_database_without_tables_says_to_migrate(tmp_path: Path, postino: Post
         ("postgresql://db:5432/p", "postgresql://db:5432/p"),
     ],
 )
-def test_a_suggested_command_tells_no_password(url: str, shown: str) -> None:
+def test_suggested_commands_mask_passwords(url: str, shown: str) -> None:
     assert Target(database_url=url).format_options() == f" --database-url {shown}"
 
 
-def test_suggested_commands_can_be_typed_as_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggested_commands_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["/opt/the venv/bin/postino", "up"])
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert Target().format_command("jobs list") == "'/opt/the venv/bin/postino' jobs list"
@@ -83,7 +83,9 @@ def test_suggested_commands_can_be_typed_as_they_stand(monkeypatch: pytest.Monke
     assert Target(Path("my data")).format_command("jobs list") == "postino jobs list --data-dir 'my data'"
 
 
-def test_a_wrong_setting_is_named(desk: Desk, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_setting_is_named(
+    local_queue: LocalQueue, folder: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert postino("jobs", "list", "--database-url", "mysql://x").code == 2
     monkeypatch.setenv("POSTINO_WORKER_CONCURENCY", "3")
     answer = postino("jobs", "list")
@@ -92,7 +94,7 @@ def test_a_wrong_setting_is_named(desk: Desk, folder: Path, postino: Postino, mo
     monkeypatch.undo()
 
 
-def test_a_data_directory_that_is_a_file_is_wrong_use(
+def test_data_directory_that_is_a_file_is_wrong_use(
     tmp_path: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
@@ -104,13 +106,13 @@ def test_a_data_directory_that_is_a_file_is_wrong_use(
     assert postino("jobs", "list").err == f"POSTINO_DATA_DIR: {file} is a file, not a directory.\n"
 
 
-def test_bytes_that_are_no_text_are_wrong_use(desk: Desk, postino: Postino) -> None:
+def test_invalid_utf8_is_wrong_use(local_queue: LocalQueue, postino: Postino) -> None:
     for arguments in (["jobs", "list", "--type", "\udcff"], ["queues", "pause", "--channel", "\udcff"]):
         answer = postino(*arguments)
         assert answer.code == 2
         assert "not valid UTF-8" in answer.err
 
 
-def test_no_command_or_an_unknown_one_is_wrong_use(postino: Postino) -> None:
+def test_missing_or_unknown_command_is_wrong_use(postino: Postino) -> None:
     for arguments in ([], ["jobs"], ["frobnicate"], ["jobs", "frobnicate"]):
         assert postino(*arguments).code == 2

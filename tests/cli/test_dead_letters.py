@@ -9,12 +9,12 @@ from postino.cli.connection import Target
 from postino.cli.dead_letters import suggest_resolve
 from postino.stores.records import AttemptError
 from postino.values.post import POST
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 
-def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk, postino: Postino) -> None:
-    dead, unsure = desk.settled(Reject("no")), desk.settled(Unknown("no answer"))
+def test_list_has_dead_letters_and_uncertain_jobs(local_queue: LocalQueue, postino: Postino) -> None:
+    dead, unsure = local_queue.settled(Reject("no")), local_queue.settled(Unknown("no answer"))
     answer = postino("dead", "list")
     assert [row.split()[:2] for row in answer.rows[1:]] == [[str(dead.id), "permanent"], [str(unsure.id), "uncertain"]]
     shown = postino("dead", "list", "--json").json
@@ -23,7 +23,7 @@ def test_the_list_has_dead_letters_and_beside_them_what_is_uncertain(desk: Desk,
     assert shown["next_cursor"] is None
 
 
-def test_what_is_uncertain_is_resolved_by_the_command_for_it() -> None:
+def test_uncertain_jobs_suggest_their_resolve_command() -> None:
     post, job = {"type": POST}, {"type": "letter"}
     posts, jobs = suggest_resolve([post, post], Target()), suggest_resolve([job], Target())
     assert posts.endswith("posts resolve ID --reason WHY --live REMOTE_ID | --send-again | --give-up`")
@@ -31,9 +31,9 @@ def test_what_is_uncertain_is_resolved_by_the_command_for_it() -> None:
     assert suggest_resolve([job, post], Target()) == f"{posts} or {jobs}"
 
 
-def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> None:
-    exhausted = desk.settled(Retry("busy"), channel="x")
-    desk.settled(Reject("no"), channel="y")
+def test_list_is_filtered_and_paged(local_queue: LocalQueue, postino: Postino) -> None:
+    exhausted = local_queue.settled(Retry("busy"), channel="x")
+    local_queue.settled(Reject("no"), channel="y")
     for option in (("--cause", "exhausted"), ("--channel", "x")):
         assert [it["id"] for it in postino("dead", "list", "--json", *option).json["data"]] == [str(exhausted.id)]
     first = postino("dead", "list", "--json", "--limit", 1).json
@@ -42,9 +42,9 @@ def test_the_list_can_be_narrowed_and_paged(desk: Desk, postino: Postino) -> Non
     assert second["next_cursor"] is None
 
 
-def test_a_dead_letter_shows_all_one_needs_to_understand_it(desk: Desk, postino: Postino) -> None:
+def test_dead_letter_shows_cause_payload_and_trace(local_queue: LocalQueue, postino: Postino) -> None:
     failure = AttemptError("OSError", "gone", "Traceback: there\n")
-    job = desk.settled(Retry("gone"), failure, user_id="u1", correlation_id="c1")
+    job = local_queue.settled(Retry("gone"), failure, user_id="u1", correlation_id="c1")
     plain = postino("dead", "show", job.id)
     for told in ("exhausted", "ciao", "gone", "Traceback: there", "u1", "c1"):
         assert told in plain.out
@@ -53,8 +53,8 @@ def test_a_dead_letter_shows_all_one_needs_to_understand_it(desk: Desk, postino:
     assert [it["number"] for it in shown["history"]] == [1]
 
 
-def test_a_permanent_failure_is_replayed_only_by_force_or_changed(desk: Desk, postino: Postino) -> None:
-    job, other = desk.settled(Reject("no")), desk.settled(Reject("no"))
+def test_permanent_failure_needs_force_or_new_payload(local_queue: LocalQueue, postino: Postino) -> None:
+    job, other = local_queue.settled(Reject("no")), local_queue.settled(Reject("no"))
     refused = postino("dead", "replay", job.id)
     assert refused.code == 4
     assert "edit it with --payload JSON, or pass --force" in refused.err
@@ -62,26 +62,26 @@ def test_a_permanent_failure_is_replayed_only_by_force_or_changed(desk: Desk, po
     assert "--payload JSON, or pass --force" in postino("dead", "replay", "--all").out
     assert postino("dead", "replay", job.id, "--force").code == 0
     assert postino("dead", "replay", other.id, "--payload", '{"text": "shorter"}').code == 0
-    assert desk.get(other).payload == b'{"text":"shorter"}'
+    assert local_queue.get(other).payload == b'{"text":"shorter"}'
 
 
-def test_one_that_is_refused_does_not_stop_the_others(desk: Desk, postino: Postino) -> None:
-    fine, refused, unknown = desk.settled(Retry("busy")), desk.settled(Reject("no")), uuid4()
+def test_one_failed_replay_does_not_stop_the_others(local_queue: LocalQueue, postino: Postino) -> None:
+    fine, refused, unknown = local_queue.settled(Retry("busy")), local_queue.settled(Reject("no")), uuid4()
     answer = postino("dead", "replay", refused.id, unknown, fine.id, "--json")
     assert answer.code == 1
     assert [it["done"] for it in answer.json["data"]] == [False, False, True]
     assert [it.get("status") for it in answer.json["data"]] == [409, 404, None]
-    assert desk.get(fine).state is State.PENDING
+    assert local_queue.get(fine).state is State.PENDING
 
 
-def test_many_are_replayed_by_cause_type_channel_or_all(desk: Desk, postino: Postino) -> None:
-    jobs = [desk.settled(Retry("busy"), channel=channel) for channel in ("x", "x", "y")]
-    desk.settled(Reject("no"))
+def test_replay_by_cause_type_channel_or_all(local_queue: LocalQueue, postino: Postino) -> None:
+    jobs = [local_queue.settled(Retry("busy"), channel=channel) for channel in ("x", "x", "y")]
+    local_queue.settled(Reject("no"))
     for option, expected in ((["--channel", "x"], 2), (["--cause", "exhausted"], 1)):
         answer = postino("dead", "replay", *option)
         assert answer.code == 0
         assert [row.split()[1] for row in answer.rows[1:]] == ["replayed"] * expected
-    assert {desk.get(job).state for job in jobs} == {State.PENDING}
+    assert {local_queue.get(job).state for job in jobs} == {State.PENDING}
     left = postino("dead", "replay", "--all", "--json")
     assert (left.code, [it["done"] for it in left.json["data"]]) == (4, [False])
     assert postino("dead", "replay", "--type", "none.such", "--json").json["data"] == []
@@ -89,18 +89,18 @@ def test_many_are_replayed_by_cause_type_channel_or_all(desk: Desk, postino: Pos
     assert (none.code, none.out, none.err) == (0, "", "No dead letters match: nothing was done.\n")
 
 
-def test_replaying_needs_to_be_told_what(desk: Desk, postino: Postino) -> None:
-    job = desk.settled(Reject("no"))
+def test_replay_needs_ids_or_filters(local_queue: LocalQueue, postino: Postino) -> None:
+    job = local_queue.settled(Reject("no"))
     for wrong in ([], [job.id, "--all"], ["--all", "--payload", "{}"], [job.id, job.id, "--payload", "{}"]):
         assert postino("dead", "replay", *wrong).code == 2
 
 
-def test_discarding_needs_a_reason_and_keeps_the_record(desk: Desk, postino: Postino) -> None:
-    job = desk.settled(Reject("no"))
+def test_discard_needs_reason_and_keeps_record(local_queue: LocalQueue, postino: Postino) -> None:
+    job = local_queue.settled(Reject("no"))
     assert postino("dead", "discard", job.id).code == 2
     assert postino("dead", "discard", job.id, "--reason", " ").code == 2
     assert postino("dead", "discard", job.id, "--reason", "a test post").code == 0
-    assert desk.last_audit()[1:] == ("dead_letter.discarded", str(job.id), "a test post")
+    assert local_queue.last_audit()[1:] == ("dead_letter.discarded", str(job.id), "a test post")
     assert postino("dead", "list", "--json").json["data"] == []
     assert [it["id"] for it in postino("dead", "list", "--resolved", "--json").json["data"]] == [str(job.id)]
     assert postino("dead", "discard", job.id, "--reason", "again").code == 4

@@ -13,23 +13,23 @@ from postino import Postino as App
 from postino import Reject, Unknown
 from postino.stores.records import WorkerInfo
 from postino.values.job import new_id
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.terminal import in_terminal
+from tests.cli.local_queue import LocalQueue
+from tests.cli.terminal import run_in_terminal
 
 BLUESKY = "bluesky:ada.example.org"
 LATER = "2035-06-01T12:00:00Z"
 
 
 @pytest.fixture
-def post(desk: Desk, postino: Postino) -> str:
+def post(local_queue: LocalQueue, postino: Postino) -> str:
     """One that is due in 2035, and a worker that could publish it."""
 
     async def prepare(app: App) -> None:
         await app.accounts.add("bluesky", "ada.example.org", {"password": "abcd-efgh"}, brand="acme")
         await app.store.register_worker(WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid()))
 
-    desk.perform(prepare)
+    local_queue.perform(prepare)
     told = postino("post", "Later", "--to", "bluesky", "--at", LATER, "--json").json
     return str(told["id"])
 
@@ -45,7 +45,7 @@ def kinds(told: Any) -> list[str]:
     return [blocker["kind"] for blocker in told["blockers"]]
 
 
-def test_a_post_that_is_not_due_says_when_it_is(postino: Postino, post: str) -> None:
+def test_post_that_is_not_due_shows_its_time(postino: Postino, post: str) -> None:
     answer = postino("posts", "explain", post)
     assert answer.code == 0
     assert answer.rows[0] == f"This post for {BLUESKY} is due at 2035-06-01 12:00 UTC."
@@ -56,7 +56,7 @@ def test_a_post_that_is_not_due_says_when_it_is(postino: Postino, post: str) -> 
     assert "\x1b" not in answer.out
 
 
-def test_it_is_told_in_json_and_of_the_zone_one_asks_for(postino: Postino, post: str) -> None:
+def test_explanation_as_json_and_in_time_zone(postino: Postino, post: str) -> None:
     told = postino("posts", "explain", post, "--timezone", "Europe/Rome", "--json").json
     assert list(told) == ["sentence", "runnable", "eta", "blockers"]
     assert told["sentence"].endswith("is due at 2035-06-01 14:00 Europe/Rome.")
@@ -65,7 +65,7 @@ def test_it_is_told_in_json_and_of_the_zone_one_asks_for(postino: Postino, post:
     assert postino("jobs", "explain", post, "--timezone", "Europe/Rome", "--json").json == told
 
 
-def test_a_pause_is_told_with_the_command_that_ends_it_here(postino: Postino, post: str, folder: object) -> None:
+def test_pause_shows_command_that_ends_it(postino: Postino, post: str, folder: object) -> None:
     postino("queues", "pause", "--brand", "acme", "--reason", "recall")
     postino("posts", "reschedule", post, "--now")
     answer = postino("posts", "explain", post, "--data-dir", folder)
@@ -75,28 +75,28 @@ def test_a_pause_is_told_with_the_command_that_ends_it_here(postino: Postino, po
     assert f"queues resume --brand acme --data-dir {folder}`" in answer.out
 
 
-def test_a_worker_that_has_ended_counts_for_nothing(postino: Postino, desk: Desk) -> None:
-    job = desk.enqueue("letter")
+def test_ended_worker_is_not_counted(postino: Postino, local_queue: LocalQueue) -> None:
+    job = local_queue.enqueue("letter")
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
-    desk.perform(lambda app: app.store.register_worker(ended()))
+    local_queue.perform(lambda app: app.store.register_worker(ended()))
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
     elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1)
-    desk.perform(lambda app: app.store.register_worker(elsewhere))
+    local_queue.perform(lambda app: app.store.register_worker(elsewhere))
     told = postino("jobs", "explain", job.id, "--json").json
     assert (kinds(told), told["runnable"]) == ([], True)
 
 
-def test_what_has_ended_and_what_waits_for_a_person_is_told(postino: Postino, desk: Desk) -> None:
-    failed = desk.settled(Reject("No such page."))
+def test_final_and_waiting_jobs_are_explained(postino: Postino, local_queue: LocalQueue) -> None:
+    failed = local_queue.settled(Reject("No such page."))
     assert "failed at" in postino("jobs", "explain", failed.id).out
-    unsure = desk.settled(Unknown("No answer."))
+    unsure = local_queue.settled(Unknown("No answer."))
     answer = postino("jobs", "explain", unsure.id)
     assert "Only a person can tell" in answer.rows[0]
     assert f"jobs resolve {unsure.id} --live REMOTE_ID --reason WHY`" in answer.out
 
 
-def test_what_is_no_post_or_no_job_is_refused(postino: Postino, desk: Desk) -> None:
-    job = desk.enqueue("letter")
+def test_unknown_post_or_job_is_not_found(postino: Postino, local_queue: LocalQueue) -> None:
+    job = local_queue.enqueue("letter")
     assert postino("posts", "explain", job.id).code == 3
     assert postino("jobs", "explain", new_id()).code == 3
     assert postino("jobs", "explain", "seven").code == 2
@@ -104,7 +104,7 @@ def test_what_is_no_post_or_no_job_is_refused(postino: Postino, desk: Desk) -> N
     assert (answer.code, "Did you mean Europe/Rome?" in answer.err) == (2, True)
 
 
-def test_whether_a_job_could_run_is_told_and_nothing_is_queued(postino: Postino, post: str) -> None:
+def test_jobs_test_queues_nothing(postino: Postino, post: str) -> None:
     answer = postino("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", "2035-06-01T12:00:30Z")
     assert answer.code == 0
     assert answer.out == (
@@ -125,14 +125,14 @@ def test_whether_a_job_could_run_is_told_and_nothing_is_queued(postino: Postino,
         (["--brand", "other", "--at", LATER], False),
     ],
 )
-def test_a_collision_is_another_of_the_account_within_a_minute(
+def test_collision_is_job_of_same_account_within_a_minute(
     postino: Postino, post: str, words: list[str], collides: bool
 ) -> None:
     told = postino("jobs", "test", "--channel", "bluesky", *words, "--json").json
     assert told["evaluation"]["has_collision"] is collides
 
 
-def test_what_would_be_in_the_way_then_is_told(postino: Postino, post: str) -> None:
+def test_jobs_test_lists_future_blockers(postino: Postino, post: str) -> None:
     postino("queues", "pause", "--brand", "acme")
     words = ("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", LATER)
     told = postino(*words, "--json").json
@@ -145,7 +145,7 @@ def test_what_would_be_in_the_way_then_is_told(postino: Postino, post: str) -> N
     assert "queues resume --brand acme" in answer.out
 
 
-def test_an_unknown_account_is_refused_and_a_brand_that_nobody_has_is_told(postino: Postino, post: str) -> None:
+def test_unknown_account_is_rejected_and_unknown_brand_hinted(postino: Postino, post: str) -> None:
     refused = postino("jobs", "test", "--channel", "bluesky", "--account", "bluesky:ada.example.com")
     assert (refused.code, refused.err) == (
         3,
@@ -168,15 +168,15 @@ def test_an_unknown_account_is_refused_and_a_brand_that_nobody_has_is_told(posti
         ([], "--channel"),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_name(postino: Postino, post: str, words: list[str], told: str) -> None:
+def test_invalid_options_are_named(postino: Postino, post: str, words: list[str], told: str) -> None:
     answer = postino("jobs", "test", *words)
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
 
 
 @pytest.mark.slow
-def test_in_a_terminal_it_is_in_colour_and_each_with_its_remedy(post: str, folder: object) -> None:
-    said = in_terminal("posts", "explain", post, POSTINO_DATA_DIR=str(folder))
+def test_terminal_shows_colours_and_remedies(post: str, folder: object) -> None:
+    said = run_in_terminal("posts", "explain", post, POSTINO_DATA_DIR=str(folder))
     assert f"\x1b[33mThis post for {BLUESKY} is due at" in said
     assert " 1  It is not due yet." in said
     assert f"posts reschedule {post} --now" in said

@@ -13,9 +13,9 @@ from postino import Postino as App
 from postino.cli.forecast_table import shorten_text
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.terminal import in_terminal
+from tests.cli.local_queue import LocalQueue
+from tests.cli.terminal import run_in_terminal
 
 
 def soon(**later: float) -> str:
@@ -23,14 +23,14 @@ def soon(**later: float) -> str:
 
 
 @pytest.fixture
-def due(desk: Desk) -> list[str]:
+def due(local_queue: LocalQueue) -> list[str]:
     """Two of one account and one without any, in an hour."""
     at = datetime.now(UTC) + timedelta(hours=1)
     details = [("mastodon", "m1"), ("mastodon", "m1"), ("reports", None)]
-    return [str(desk.enqueue(channel=channel, account=account, at=at).id) for channel, account in details]
+    return [str(local_queue.enqueue(channel=channel, account=account, at=at).id) for channel, account in details]
 
 
-def test_what_would_run_is_listed_with_totals(due: list[str], postino: Postino) -> None:
+def test_forecast_lists_jobs_with_totals(due: list[str], postino: Postino) -> None:
     answer = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30")
     assert answer.code == 0
     assert [row.split()[0] for row in answer.rows[:1]] == ["STARTED_AT"]
@@ -44,7 +44,7 @@ LONG = "Open until ten tonight, and tomorrow from nine in the morning on"
 
 
 @pytest.fixture
-def post(desk: Desk) -> str:
+def post(local_queue: LocalQueue) -> str:
     """Due in an hour, while its brand and its account are paused."""
 
     async def plan(app: App) -> str:
@@ -53,10 +53,10 @@ def post(desk: Desk) -> str:
         [written] = await app.posts.schedule(PostRequest(content=Content(body=LONG), accounts=("bluesky:ada",), at=at))
         return str(written.post.job.id)
 
-    return desk.perform(plan)
+    return local_queue.perform(plan)
 
 
-def test_a_post_is_told_by_its_account_and_its_shorten_text(post: str, due: list[str], postino: Postino) -> None:
+def test_post_is_shown_by_account_and_first_words(post: str, due: list[str], postino: Postino) -> None:
     answer = postino("forecast", "--until", soon(hours=2))
     assert answer.rows[0].split()[:3] == ["STARTED_AT", "BY", "WHAT"]
     [row] = [line for line in answer.rows if post in line]
@@ -64,7 +64,7 @@ def test_a_post_is_told_by_its_account_and_its_shorten_text(post: str, due: list
     assert len([line for line in answer.rows if "  reports  " in line]) == 1
 
 
-def test_each_thing_that_it_waits_for_is_a_sentence(post: str, postino: Postino) -> None:
+def test_each_wait_is_a_sentence(post: str, postino: Postino) -> None:
     postino("queues", "pause", "--brand", "acme", "--reason", "recall")
     postino("queues", "pause", "--account", "bluesky:ada")
     answer = postino("forecast", "--until", soon(hours=2))
@@ -72,8 +72,8 @@ def test_each_thing_that_it_waits_for_is_a_sentence(post: str, postino: Postino)
 
 
 @pytest.mark.parametrize("width", ["80", "200"])
-def test_a_terminal_shows_words_instead_of_ids(post: str, folder: Path, width: str) -> None:
-    said = in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
+def test_terminal_shows_texts_instead_of_ids(post: str, folder: Path, width: str) -> None:
+    said = run_in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
     assert "Open until" in said
     assert "bluesky:ada" in said
     assert post not in said
@@ -88,7 +88,7 @@ def test_shorten_text(text: str, told: str) -> None:
     assert shorten_text(text) == told
 
 
-def test_json_for_programs(due: list[str], postino: Postino) -> None:
+def test_json_output_has_all_fields(due: list[str], postino: Postino) -> None:
     said = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30", "--workers", "2", "--json").json
     assert {it["id"] for it in said["ran"]} == set(due)
     assert sorted(it["late_by"] for it in said["ran"]) == pytest.approx([0, 0, 30], abs=0.5)
@@ -97,16 +97,19 @@ def test_json_for_programs(due: list[str], postino: Postino) -> None:
     assert [it["id"] for it in only["ran"]] == due[2:]
 
 
-def test_nothing_is_queued_and_nothing_runs(due: list[str], desk: Desk, postino: Postino) -> None:
-    before = [desk.perform(lambda app: app.store.audit(100)), desk.perform(lambda app: app.store.queue_depths())]
+def test_forecast_queues_and_runs_nothing(due: list[str], local_queue: LocalQueue, postino: Postino) -> None:
+    before = [
+        local_queue.perform(lambda app: app.store.audit(100)),
+        local_queue.perform(lambda app: app.store.queue_depths()),
+    ]
     assert postino("forecast", "--until", soon(days=2)).code == 0
     assert [
-        desk.perform(lambda app: app.store.audit(100)),
-        desk.perform(lambda app: app.store.queue_depths()),
+        local_queue.perform(lambda app: app.store.audit(100)),
+        local_queue.perform(lambda app: app.store.queue_depths()),
     ] == before
 
 
-def test_times_are_those_of_the_zone_that_is_asked_for(due: list[str], postino: Postino) -> None:
+def test_times_are_in_the_requested_zone(due: list[str], postino: Postino) -> None:
     there = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None)  # Tokyo's clocks in two hours
     answer = postino("forecast", "--until", there.isoformat(timespec="minutes"), "--timezone", "Asia/Tokyo")
     assert answer.code == 0
@@ -129,16 +132,16 @@ def test_times_are_those_of_the_zone_that_is_asked_for(due: list[str], postino: 
         (["--picture", "nowhere/out.svg"], "picture", "nowhere"),
     ],
 )
-def test_bad_input_is_refused_by_its_name(
+def test_invalid_input_is_rejected_by_name(
     wrong: list[str], field: str, named: str, due: list[str], postino: Postino
 ) -> None:
     given = wrong if "--until" in wrong else ["--until", soon(hours=2), *wrong]
     answer = postino("forecast", *given, "--json")
-    assert (answer.code, answer.refusal["field"], answer.out) == (2, field, "")
-    assert named in answer.refusal["message"]
+    assert (answer.code, answer.error["field"], answer.out) == (2, field, "")
+    assert named in answer.error["message"]
 
 
-def test_the_picture_is_an_svg_with_every_job(due: list[str], postino: Postino, tmp_path: Path) -> None:
+def test_picture_is_svg_with_every_job(due: list[str], postino: Postino, tmp_path: Path) -> None:
     answer = postino("forecast", "--until", soon(hours=2), "--picture", tmp_path / "out.svg")
     assert answer.code == 0
     assert "out.svg" in answer.err
@@ -147,7 +150,7 @@ def test_the_picture_is_an_svg_with_every_job(due: list[str], postino: Postino, 
     assert all(job in drawn for job in due)
 
 
-def test_a_png_takes_a_program_that_can_make_one(
+def test_png_needs_a_rasteriser(
     due: list[str], postino: Postino, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -166,8 +169,8 @@ def test_a_png_takes_a_program_that_can_make_one(
     assert not (tmp_path / "again.png").exists()
 
 
-def test_a_terminal_shows_a_table(due: list[str], folder: Path) -> None:
-    said = in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS="200")
+def test_terminal_shows_table(due: list[str], folder: Path) -> None:
+    said = run_in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS="200")
     assert "STARTED_AT" in said
     assert "BRAND" not in said  # nobody has one
     assert due[0] in said

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 ADA = "bluesky:ada"
 FINE = f"text,accounts,at\nHello,{ADA},2035-06-01T12:00\nAgain,{ADA},2035-06-02T12:00\n"
 
 
 @pytest.fixture(autouse=True)
-def _ada(desk: Desk) -> None:
-    desk.perform(lambda app: app.accounts.add("bluesky", "ada", {"password": "x"}))
+def _ada(local_queue: LocalQueue) -> None:
+    local_queue.perform(lambda app: app.accounts.add("bluesky", "ada", {"password": "x"}))
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_file_is_planned_once(file: Path, postino: Postino) -> None:
+def test_file_is_imported_once(file: Path, postino: Postino) -> None:
     words = ("posts", "import", file, "--timezone", "Europe/Rome")
     tried = postino(*words, "--dry-run")
     assert (tried.code, tried.out) == (0, "2 lines, no errors: 2 posts would be scheduled. Nothing was saved.\n")
@@ -39,9 +39,7 @@ def test_a_file_is_planned_once(file: Path, postino: Postino) -> None:
     assert len(postino("posts", "list", "--json").json["data"]) == 2
 
 
-def test_what_is_wrong_is_told_by_its_line_and_the_rest_is_saved(
-    postino: Postino, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_name_lines_and_the_rest_is_saved(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = f"{FINE}Never,bluesky:bob,2035-06-03T12:00\n".encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(wrong)))
     answer = postino("posts", "import", "-", "--timezone", "UTC")
@@ -52,7 +50,7 @@ def test_what_is_wrong_is_told_by_its_line_and_the_rest_is_saved(
     assert answer.rows[2] == "3 lines, 1 of them with errors: 2 posts are scheduled."
 
 
-def test_a_file_that_cannot_be_read_and_a_zone_that_is_none_are_wrong_use(file: Path, postino: Postino) -> None:
+def test_unreadable_file_or_unknown_zone_is_wrong_use(file: Path, postino: Postino) -> None:
     assert "cannot be read" in postino("posts", "import", "nowhere.csv").err
     refused = postino("posts", "import", file, "--timezone", "Rome")
     assert (refused.code, "Did you mean Europe/Rome?" in refused.err) == (2, True)
@@ -61,7 +59,9 @@ def test_a_file_that_cannot_be_read_and_a_zone_that_is_none_are_wrong_use(file: 
 @pytest.mark.parametrize(
     "text", ["", "text;accounts;at;hashtag\nHi;bluesky:ada;2035-06-01T12:00Z;#a\n", "text,accounts,at\n"]
 )
-def test_a_file_that_is_wrong_as_a_whole_is_a_failure(file: Path, text: str, desk: Desk, postino: Postino) -> None:
+def test_file_without_valid_lines_is_exit_code_1(
+    file: Path, text: str, local_queue: LocalQueue, postino: Postino
+) -> None:
     file.write_text(text)
     for more in ([], ["--dry-run"]):
         answer = postino("posts", "import", file, *more)
@@ -70,16 +70,14 @@ def test_a_file_that_is_wrong_as_a_whole_is_a_failure(file: Path, text: str, des
         assert "first_comment" not in answer.out
 
 
-def test_what_is_wrong_with_many_lines_is_said_once_and_in_words_of_the_command_line(
-    file: Path, desk: Desk, postino: Postino
-) -> None:
+def test_equal_problems_are_grouped_and_name_options(file: Path, local_queue: LocalQueue, postino: Postino) -> None:
     answer = postino("posts", "import", file, "--dry-run")
     assert [row.split("  ")[:2] for row in answer.rows[1:2]] == [["2, 3", "at"]]
     assert "give --timezone as well" in answer.rows[1]
     assert answer.rows[2:] == ["2 lines, 2 of them with errors: 0 posts would be scheduled. Nothing was saved."]
 
 
-def test_what_is_wrong_with_each_line_otherwise_is_said_of_each(file: Path, desk: Desk, postino: Postino) -> None:
+def test_different_problems_are_listed_separately(file: Path, local_queue: LocalQueue, postino: Postino) -> None:
     rows = [f"Hello {number},bluesky:b{number},2035-06-01T12:00Z" for number in range(2)]
     rows += [f"Hello {number},bluesky:ada,soon" for number in range(7)]
     file.write_text("\n".join(["text,accounts,at", *rows]))
@@ -87,7 +85,7 @@ def test_what_is_wrong_with_each_line_otherwise_is_said_of_each(file: Path, desk
     assert [row.split("  ")[0] for row in told[1:-1]] == ["2", "3", "4, 5, 6, 7, 8 and 2 more"]
 
 
-def test_a_line_is_told_all_that_is_wrong_with_it(file: Path, desk: Desk, postino: Postino) -> None:
+def test_all_problems_of_a_line_are_listed(file: Path, local_queue: LocalQueue, postino: Postino) -> None:
     file.write_text("text;accounts;at\n;bluesky:bob;2035-06-01T12:00Z;more\n")
     answer = postino("posts", "import", file)
     assert answer.code == 1

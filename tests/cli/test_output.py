@@ -22,8 +22,8 @@ from postino.rules.settlement import settle_job
 from postino.stores.records import SettledJob, WorkerInfo
 from postino.values.content import Content
 from postino.values.job import new_id
-from tests.cli.command_line import Desk
-from tests.cli.terminal import in_terminal
+from tests.cli.local_queue import LocalQueue
+from tests.cli.terminal import run_in_terminal
 
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
@@ -33,15 +33,15 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
     ("seconds", "told"),
     [(0, "0 s ago"), (-1, "1 s ago"), (59, "in 59 s"), (300, "in 5 min"), (-7200, "2 h ago"), (200_000, "in 2 d")],
 )
-def test_how_far_away_an_instant_is(seconds: int, told: str) -> None:
+def test_format_distance(seconds: int, told: str) -> None:
     assert output.format_distance(timedelta(seconds=seconds)) == told
 
 
-def test_instants_are_shown_in_utc_to_the_second() -> None:
+def test_instants_are_utc_to_the_second() -> None:
     assert output.format_instant(datetime(2026, 3, 1, 9, 5, 7, 999_999, tzinfo=UTC)) == "2026-03-01T09:05:07Z"
 
 
-def test_a_narrow_terminal_keeps_the_id_when_it_runs_and_the_error_and_drops_the_least_needed() -> None:
+def test_narrow_terminal_drops_least_needed_columns() -> None:
     columns = ("ID", "STATE", "QUEUE", "TYPE", "CHANNEL", "ATTEMPTS", "RUN_AT", "LAST_ERROR")
     row = (str(new_id()), "pending", "default", "post", "instagram", 1, datetime.now(UTC), "x" * 200)
     assert [columns[index] for index in output.choose_columns(columns, [row], 200)] == list(columns)
@@ -55,9 +55,12 @@ def test_a_narrow_terminal_keeps_the_id_when_it_runs_and_the_error_and_drops_the
     assert [columns[index] for index in output.choose_columns(columns, [calm], 80)] == ["ID", "STATE", "TYPE", "RUN_AT"]
 
 
-def test_a_list_at_80_columns_has_one_line_per_job_and_tells_when_it_runs(desk: Desk) -> None:
-    failed, waiting = desk.settled(Reject("The caption " + "is too long " * 20)), desk.enqueue("a.very.long.type")
-    lines = [COLOURS.sub("", line).rstrip() for line in in_terminal("jobs", "list").splitlines()]
+def test_list_at_80_columns_has_one_line_per_job(local_queue: LocalQueue) -> None:
+    failed, waiting = (
+        local_queue.settled(Reject("The caption " + "is too long " * 20)),
+        local_queue.enqueue("a.very.long.type"),
+    )
+    lines = [COLOURS.sub("", line).rstrip() for line in run_in_terminal("jobs", "list").splitlines()]
     shown = [line for line in lines if line[1:].startswith(("ID", str(failed.id), str(waiting.id)))]
     assert [line.split()[:3] for line in shown] == [
         ["ID", "STATE", "RUN_AT"],
@@ -68,24 +71,24 @@ def test_a_list_at_80_columns_has_one_line_per_job_and_tells_when_it_runs(desk: 
     assert max(map(len, lines)) <= 80
 
 
-def test_a_terminal_shows_the_time_of_its_own_clocks(desk: Desk) -> None:
+def test_terminal_shows_local_time(local_queue: LocalQueue) -> None:
     at = datetime(2035, 6, 1, 12, 0, tzinfo=UTC)
-    desk.enqueue(at=at)
-    assert " 2035-06-01 14:00 CEST" in COLOURS.sub("", in_terminal("jobs", "list", TZ="Europe/Rome"))
+    local_queue.enqueue(at=at)
+    assert " 2035-06-01 14:00 CEST" in COLOURS.sub("", run_in_terminal("jobs", "list", TZ="Europe/Rome"))
 
 
-def test_a_dead_letter_in_a_terminal_ends_with_what_one_can_do(desk: Desk, folder: Path) -> None:
-    busy, wrong = desk.settled(Retry("busy")), desk.settled(Reject("no"))
+def test_dead_letter_in_terminal_ends_with_next_steps(local_queue: LocalQueue, folder: Path) -> None:
+    busy, wrong = local_queue.settled(Retry("busy")), local_queue.settled(Reject("no"))
     for job, replays in ((busy, [""]), (wrong, [" --payload JSON", " --force"])):
-        said = in_terminal("dead", "show", str(job.id), "--data-dir", str(folder)).splitlines()
+        said = run_in_terminal("dead", "show", str(job.id), "--data-dir", str(folder)).splitlines()
         steps = [f"dead replay {job.id}{how}" for how in replays] + [f"dead discard {job.id} --reason WHY"]
         told = [line.partition("postino ")[2] for line in said[-len(steps) :]]
         assert told == [f"{step} --data-dir {folder}" for step in steps]
 
 
 @pytest.mark.slow
-def test_up_in_a_terminal_says_where_to_look_and_its_commands_can_be_copied(folder: Path) -> None:
-    said = in_terminal("up", "--port", "0", "--data-dir", str(folder), until="Ctrl-C").splitlines()
+def test_up_prints_urls_and_commands_to_copy(folder: Path) -> None:
+    said = run_in_terminal("up", "--port", "0", "--data-dir", str(folder), until="Ctrl-C").splitlines()
     told = dict(re.findall(r"  (\w[\w ]+?)  +(\S+)", "\n".join(said)))
     assert told["Log"] == str(folder / "postino.log")
     assert told["API key"] == (folder / "api.key").read_text().strip()
@@ -102,7 +105,7 @@ HANDLE = "a.rather.long.handle.example.org"
 
 
 @pytest.fixture
-def posts(desk: Desk) -> list[str]:
+def posts(local_queue: LocalQueue) -> list[str]:
     """One that failed, and one that a pause keeps."""
 
     async def make(app: Postino) -> list[str]:
@@ -120,12 +123,12 @@ def posts(desk: Desk) -> list[str]:
         [kept] = await app.posts.schedule(PostRequest(content=Content(body="漢字 " * 40), accounts=("mastodon:b",)))
         return [str(failed.post.job.id), str(kept.post.job.id)]
 
-    return desk.perform(make)
+    return local_queue.perform(make)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_a_list_of_posts_has_whole_ids_and_accounts_and_what_is_cut_is_the_text(posts: list[str], width: int) -> None:
-    said = in_terminal("posts", "list", COLUMNS=str(width))
+def test_post_list_cuts_texts_but_not_ids(posts: list[str], width: int) -> None:
+    said = run_in_terminal("posts", "list", COLUMNS=str(width))
     lines = [COLOURS.sub("", line).rstrip() for line in said.splitlines()]
     each = 1 if width >= 120 else 2
     head, kept, failed = (" ".join(lines[start : start + each]) for start in (0, each, 2 * each))
@@ -144,7 +147,7 @@ def test_a_list_of_posts_has_whole_ids_and_accounts_and_what_is_cut_is_the_text(
 
 
 @given(room=st.integers(58, 300), status=st.integers(6, 30), account=st.integers(1, 60))
-def test_what_is_shown_of_posts_never_takes_more_than_there_is(room: int, status: int, account: int) -> None:
+def test_post_list_never_exceeds_terminal_width(room: int, status: int, account: int) -> None:
     layout = choose_layout(room, status=status, account=account)
     assert sorted(name for widths in layout for name in widths) == ["account", "id", "status", "text", "when"]
     assert layout[0]["id"] == 36
@@ -154,11 +157,11 @@ def test_what_is_shown_of_posts_never_takes_more_than_there_is(room: int, status
         assert sum(widths.values()) + 2 * (len(widths) - 1) + indent <= room
 
 
-def test_a_terminal_gets_colours_unless_it_says_no(desk: Desk, folder: Path) -> None:
-    job = desk.settled(Reject("no"))
-    shown = in_terminal("jobs", "list")
+def test_no_color_disables_colours(local_queue: LocalQueue, folder: Path) -> None:
+    job = local_queue.settled(Reject("no"))
+    shown = run_in_terminal("jobs", "list")
     assert str(job.id) in shown
     assert COLOUR.search(shown)
-    plain = in_terminal("jobs", "list", NO_COLOR="1")
+    plain = run_in_terminal("jobs", "list", NO_COLOR="1")
     assert str(job.id) in plain
     assert not COLOUR.search(plain)

@@ -15,23 +15,23 @@ import pytest
 from postino import Postino as App
 from postino import State
 from postino.stores.records import WorkerInfo
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
-from tests.cli.terminal import in_terminal
+from tests.cli.local_queue import LocalQueue
+from tests.cli.terminal import run_in_terminal
 
 BLUESKY, MASTODON, TELEGRAM = "bluesky:ada.example.org", "mastodon:ada", "telegram:ada"
 LATER = "2035-06-01T12:00:00Z"
 
 
 @pytest.fixture(autouse=True)
-def _accounts(desk: Desk) -> None:
+def _accounts(local_queue: LocalQueue) -> None:
     async def add(app: App) -> None:
         secret = {"password": "abcd-efgh", "access_token": "a-token", "bot_token": "1:t", "chat_id": "-1"}
         await app.accounts.add("bluesky", "ada.example.org", secret)
         await app.accounts.add("mastodon", "ada", secret, base_url="https://social.example.org")
         await app.accounts.add("telegram", "ada", secret)
 
-    desk.perform(add)
+    local_queue.perform(add)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def later(postino: Postino) -> Any:
     return answer.json
 
 
-def test_a_post_is_queued_and_that_nobody_works_is_said(postino: Postino, desk: Desk) -> None:
+def test_post_is_queued_with_hint_about_missing_worker(postino: Postino, local_queue: LocalQueue) -> None:
     answer = postino("post", "Hello", "--to", "bluesky", "--to", TELEGRAM)
     assert answer.code == 0
     assert [line.split()[:2] for line in answer.rows] == [[BLUESKY, "scheduled"], [TELEGRAM, "scheduled"]]
@@ -50,15 +50,15 @@ def test_a_post_is_queued_and_that_nobody_works_is_said(postino: Postino, desk: 
     assert [(post["text"], post["status"]) for post in listed["data"]] == [("Hello", "scheduled")] * 2
 
 
-def test_who_tried_networks_here_is_told_to_start_them_with_the_worker(desk: Desk, postino: Postino, way: str) -> None:
-    (desk.folder / "sandbox.url").write_text("http://127.0.0.1:1")
+def test_missing_worker_hint_includes_sandbox(local_queue: LocalQueue, postino: Postino, mode: str) -> None:
+    (local_queue.folder / "sandbox.url").write_text("http://127.0.0.1:1")
     answer = postino("post", "Hello", "--to", "bluesky")
     assert ("sandbox, with `" in answer.err, "on the server with `" in answer.err) == (
-        (True, False) if way == "here" else (False, True)
+        (True, False) if mode == "local" else (False, True)
     )
 
 
-def test_times_are_told_in_the_zone_that_was_named(postino: Postino) -> None:
+def test_times_are_in_the_named_zone(postino: Postino) -> None:
     when = ("--at", "2035-06-01T09:00", "--timezone", "Europe/Rome")
     made = postino("post", "Zoned", "--to", "bluesky", *when)
     assert "at 2035-06-01 09:00 CEST" in made.out
@@ -71,7 +71,7 @@ def test_times_are_told_in_the_zone_that_was_named(postino: Postino) -> None:
 
 
 @pytest.mark.parametrize("name", [BLUESKY, "bluesky", "ada.example.org"])
-def test_an_account_is_known_by_its_id_its_network_or_its_handle(postino: Postino, name: str) -> None:
+def test_account_is_matched_by_id_network_or_handle(postino: Postino, name: str) -> None:
     assert postino("post", "Hello", "--to", name, "--json").json["account"] == BLUESKY
 
 
@@ -83,13 +83,13 @@ def test_an_account_is_known_by_its_id_its_network_or_its_handle(postino: Postin
         ("zebra", 3, "Use one of:"),
     ],
 )
-def test_a_name_that_means_no_account_or_several_is_refused(postino: Postino, name: str, code: int, words: str) -> None:
+def test_unknown_or_ambiguous_account_is_rejected(postino: Postino, name: str, code: int, words: str) -> None:
     answer = postino("post", "Hello", "--to", name)
     assert (answer.code, answer.out) == (code, "")
     assert words in answer.err
 
 
-def test_the_text_can_come_from_standard_input(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_read_from_standard_input(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("From a pipe\n"))
     assert postino("post", "-", "--to", "bluesky", "--json").json["text"] == "From a pipe\n"
 
@@ -111,22 +111,20 @@ def test_the_text_can_come_from_standard_input(postino: Postino, monkeypatch: py
         (["x"], "--to"),
     ],
 )
-def test_what_cannot_go_out_is_refused_in_words_and_nothing_is_queued(
-    postino: Postino, words: list[str], told: str
-) -> None:
+def test_invalid_post_is_rejected_and_not_queued(postino: Postino, words: list[str], told: str) -> None:
     answer = postino("post", *words)
     assert (answer.code, answer.out) == (2, "")
     assert told in answer.err
     assert postino("posts", "list", "--json").json["data"] == []
 
 
-def test_a_time_in_the_gap_is_told(postino: Postino) -> None:
+def test_time_in_dst_gap_is_noted(postino: Postino) -> None:
     answer = postino("post", "Gap", "--to", "bluesky", "--at", "2035-03-25T02:30", "--timezone", "Europe/Rome")
     assert "at 2035-03-25 03:00 CEST" in answer.out
     assert "the clocks go forward" in answer.err
 
 
-def test_a_preview_shows_every_network_and_queues_nothing(postino: Postino) -> None:
+def test_preview_shows_every_network_and_queues_nothing(postino: Postino) -> None:
     answer = postino("post", "x" * 400, "--to", "bluesky", "--to", "mastodon", "--preview")
     assert answer.code == 2
     assert "error: The text is 100 characters too long for Bluesky" in answer.out
@@ -135,28 +133,28 @@ def test_a_preview_shows_every_network_and_queues_nothing(postino: Postino) -> N
     assert postino("posts", "list", "--json").json["data"] == []
 
 
-def test_everything_that_can_be_said_is_kept(postino: Postino, desk: Desk) -> None:
+def test_all_content_options_are_stored(postino: Postino, local_queue: LocalQueue) -> None:
     told = postino(
         "post", "First", "--to", "bluesky", "--thread", "Second", "--thread", "Third", "--media",
         "https://example.org/a.jpg", "--alt", "A tower", "--hashtag", "rome", "--at", LATER, "--publish-until",
         "2035-06-01T13:00:00Z", "--json",
     ).json  # fmt: skip
-    payload = desk.perform(lambda app: app.store.job(told["id"])).payload.decode()
+    payload = local_queue.perform(lambda app: app.store.job(told["id"])).payload.decode()
     for words in ("First", "#rome", "Second", "Third", "https://example.org/a.jpg", "A tower"):
         assert words in payload
     assert told["publish_until"] == "2035-06-01T13:00:00.000000Z"
 
 
-def test_the_same_key_is_the_same_post(postino: Postino) -> None:
+def test_same_key_creates_one_post(postino: Postino) -> None:
     first = postino("post", "One", "--to", "bluesky", "--key", "k", "--json").json
     assert postino("post", "One", "--to", "bluesky", "--key", "k", "--json").json["id"] == first["id"]
     other = postino("post", "Two", "--to", "bluesky", "--key", "k", "--json")
-    assert (other.code, other.refusal["type"]) == (4, "conflict")
+    assert (other.code, other.error["type"]) == (4, "conflict")
     assert postino("posts", "cancel", first["id"]).code == 0
     assert postino("post", "One", "--to", "bluesky", "--key", "k", "--json").json["status"] == "cancelled"
 
 
-def test_the_same_again_at_once_is_refused_unless_it_is_meant(postino: Postino) -> None:
+def test_duplicate_is_rejected_unless_allowed(postino: Postino) -> None:
     assert postino("post", "Twice", "--to", "bluesky").code == 0
     refused = postino("post", "Twice", "--to", "bluesky")
     assert refused.code == 4
@@ -164,37 +162,35 @@ def test_the_same_again_at_once_is_refused_unless_it_is_meant(postino: Postino) 
     assert postino("post", "Twice", "--to", "bluesky", "--allow-duplicate").code == 0
 
 
-def test_a_waiting_post_is_edited_moved_and_cancelled_with_a_line_in_the_audit_trail(
-    postino: Postino, desk: Desk, later: Any
-) -> None:
+def test_edit_reschedule_and_cancel_are_audited(postino: Postino, local_queue: LocalQueue, later: Any) -> None:
     post_id = later["id"]
     edited = postino("posts", "edit", post_id, "--text", "Sooner", "--reason", "a typo")
     assert edited.out == f"Post {post_id} is edited and now scheduled, for 2035-06-01T12:00:00Z.\n"
-    assert desk.last_audit()[1:] == ("job.edited", post_id, "a typo")
+    assert local_queue.last_audit()[1:] == ("job.edited", post_id, "a typo")
     moved = postino("posts", "reschedule", post_id, "--at", "2035-07-01T14:00", "--timezone", "Europe/Rome", "--json")
     assert moved.json["scheduled_at"] == "2035-07-01T12:00:00.000000Z"
     assert moved.json["text"] == "Sooner"
     assert moved.json["notes"] == []
     assert postino("posts", "cancel", post_id, "--reason", "over").out == f"Post {post_id} is cancelled.\n"
-    assert desk.last_audit()[1:] == ("job.cancelled", post_id, "over")
+    assert local_queue.last_audit()[1:] == ("job.cancelled", post_id, "over")
     refused = postino("posts", "edit", post_id, "--text", "Never")
     assert refused.code == 4
     assert refused.err.startswith(f"Post {post_id} cannot be edited: it was cancelled")
 
 
-def test_now_is_a_time_too(postino: Postino, later: Any, desk: Desk) -> None:
+def test_reschedule_now_publishes(postino: Postino, later: Any, local_queue: LocalQueue) -> None:
     assert postino("posts", "reschedule", later["id"], "--now").code == 0
-    job = desk.perform(lambda app: app.store.job(later["id"]))
+    job = local_queue.perform(lambda app: app.store.job(later["id"]))
     assert job.state is State.PENDING
     assert job.run_at is not None
     assert job.run_at.year < 2035
 
 
 @pytest.fixture
-def recalled(postino: Postino, desk: Desk) -> None:
+def recalled(postino: Postino, local_queue: LocalQueue) -> None:
     """Somebody works, and the account is paused."""
     worker = WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid())
-    desk.perform(lambda app: app.store.register_worker(worker))
+    local_queue.perform(lambda app: app.store.register_worker(worker))
     postino("queues", "pause", "--account", "bluesky", "--reason", "recall")
 
 
@@ -204,9 +200,7 @@ def kept(post_id: str) -> str:
 
 @pytest.mark.usefixtures("recalled")
 @pytest.mark.parametrize("how", [["--wait"], ["--no-wait"]])
-def test_a_post_that_a_closed_gate_keeps_is_no_failure_and_what_it_waits_for_is_said(
-    how: list[str], postino: Postino
-) -> None:
+def test_deferred_post_is_not_a_failure_and_says_why(how: list[str], postino: Postino) -> None:
     answer = postino("post", "Hello", "--to", "bluesky", *how)
     [line] = answer.rows
     account, status, post_id, *_ = line.split()
@@ -216,7 +210,7 @@ def test_a_post_that_a_closed_gate_keeps_is_no_failure_and_what_it_waits_for_is_
 
 
 @pytest.mark.usefixtures("recalled")
-def test_now_says_what_keeps_it(postino: Postino, later: Any) -> None:
+def test_reschedule_now_explains_deferral(postino: Postino, later: Any) -> None:
     answer = postino("posts", "reschedule", later["id"], "--now")
     assert (answer.code, answer.out.startswith(f"Post {later['id']} is rescheduled and now scheduled")) == (0, True)
     assert answer.err.startswith(kept(later["id"]))
@@ -224,12 +218,12 @@ def test_now_says_what_keeps_it(postino: Postino, later: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("recalled")
-def test_somebody_at_a_terminal_does_not_wait_for_a_closed_gate(folder: Path) -> None:
-    said = in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
+def test_terminal_does_not_wait_for_closed_gate(folder: Path) -> None:
+    said = run_in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
     assert "is deferred: " in said
 
 
-def test_what_a_move_has_to_be_told_of_is_in_the_json(postino: Postino, later: Any) -> None:
+def test_reschedule_notes_are_in_json(postino: Postino, later: Any) -> None:
     window = ["--from", "22:00", "--to", "07:00", "--timezone", "Europe/Rome"]
     postino("blackouts", "add", "--account", "bluesky", *window, "--yes")
     words = ["--at", "2035-06-03T23:00", "--timezone", "Europe/Rome", "--json"]
@@ -237,7 +231,7 @@ def test_what_a_move_has_to_be_told_of_is_in_the_json(postino: Postino, later: A
     assert "it goes out at 2035-06-04T05:00:00Z" in note
 
 
-def test_a_post_is_shown_with_all_there_is(postino: Postino, later: Any) -> None:
+def test_show_prints_all_fields(postino: Postino, later: Any) -> None:
     shown = postino("posts", "show", later["id"])
     fields = {line.split()[0]: line.split()[1:] for line in shown.rows if line}
     assert fields["status"] == ["scheduled"]
@@ -248,7 +242,7 @@ def test_a_post_is_shown_with_all_there_is(postino: Postino, later: Any) -> None
     assert (told["history"], told["intents"], told["receipts"]) == ([], [], [])
 
 
-def test_posts_are_listed_by_status_network_and_account_in_pages(postino: Postino) -> None:
+def test_list_by_status_network_and_account_in_pages(postino: Postino) -> None:
     for number in range(3):
         postino("post", f"Number {number}", "--to", "telegram", "--at", LATER)
     postino("post", "Other", "--to", "bluesky", "--at", LATER)
@@ -275,26 +269,26 @@ def test_posts_are_listed_by_status_network_and_account_in_pages(postino: Postin
         (["list", "--network", "blusky"], 2, "network: there is no network 'blusky'. Did you mean bluesky?"),
     ],
 )
-def test_a_wrong_word_is_told(postino: Postino, words: list[str], code: int, told: str) -> None:
+def test_invalid_arguments_are_wrong_use(postino: Postino, words: list[str], code: int, told: str) -> None:
     answer = postino("posts", *words)
     assert (answer.code, answer.out) == (code, "")
     assert told in answer.err
 
 
-def test_a_job_that_is_no_post_is_not_touched_by_posts(postino: Postino, desk: Desk) -> None:
-    job = desk.enqueue("invoice")
+def test_posts_commands_ignore_other_jobs(postino: Postino, local_queue: LocalQueue) -> None:
+    job = local_queue.enqueue("invoice")
     assert postino("posts", "cancel", job.id).code == 3
-    assert desk.get(job).state is State.PENDING
+    assert local_queue.get(job).state is State.PENDING
 
 
-def test_posts_held_after_a_copy_are_answered_for_all_at_once(postino: Postino, desk: Desk, tmp_path: Path) -> None:
-    desk.perform(lambda app: app.store.detect_restore(after_outage=False))
+def test_posts_held_after_copy_are_resolved_together(postino: Postino, local_queue: LocalQueue, tmp_path: Path) -> None:
+    local_queue.perform(lambda app: app.store.detect_restore(after_outage=False))
     for number in range(3):
         postino("post", f"Number {number}", "--to", "bluesky")
-    shutil.copytree(desk.folder, tmp_path / "copy")
+    shutil.copytree(local_queue.folder, tmp_path / "copy")
     there = ("--data-dir", tmp_path / "copy")
     assert "nothing was done" in postino("posts", "resolve", "--held", "--give-up", "--reason", "x", *there).err
-    Desk(tmp_path / "copy").perform(lambda app: app.store.detect_restore(after_outage=False))
+    LocalQueue(tmp_path / "copy").perform(lambda app: app.store.detect_restore(after_outage=False))
     listed = postino("posts", "list", "--status", "uncertain", "--json", *there).json["data"]
     assert all(post["needs_person"] and "copied" in post["last_error"] for post in listed)
     answer = postino("posts", "resolve", "--held", "--send-again", "--reason", "I looked: none of them is out", *there)

@@ -13,19 +13,19 @@ import pytest
 
 from postino.stores.records import WorkerInfo
 from postino.values.gate import Scope
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 
 @pytest.fixture
-def a1(desk: Desk) -> None:
+def a1(local_queue: LocalQueue) -> None:
     """An account of an application's own."""
-    desk.enqueue(account="a1")
+    local_queue.enqueue(account="a1")
 
 
 @pytest.fixture
-def bruno(desk: Desk) -> str:
-    account = desk.perform(lambda app: app.accounts.add("bluesky", "bruno", {"password": "x"}, brand="acme"))
+def bruno(local_queue: LocalQueue) -> str:
+    account = local_queue.perform(lambda app: app.accounts.add("bluesky", "bruno", {"password": "x"}, brand="acme"))
     return account.id
 
 
@@ -40,14 +40,14 @@ def bruno(desk: Desk) -> str:
         (["--all"], "all", ""),
     ],
 )
-def test_what_is_paused_is_listed_until_it_is_resumed(
-    what: list[str], scope: str, name: str, desk: Desk, postino: Postino
+def test_pause_is_listed_until_resumed(
+    what: list[str], scope: str, name: str, local_queue: LocalQueue, postino: Postino
 ) -> None:
     paused = postino("queues", "pause", *what, "--reason", "sale", "--json")
     assert (paused.code, paused.json["scope"], paused.json["name"], paused.json["reason"]) == (0, scope, name, "sale")
     listed = postino("queues", "list", "--json").json["gates"]
     assert [(it["scope"], it["name"], it["kind"], it["reason"]) for it in listed] == [(scope, name, "pause", "sale")]
-    assert desk.last_audit()[1:] == ("gate.paused", f"{scope}:{name}", "sale")
+    assert local_queue.last_audit()[1:] == ("gate.paused", f"{scope}:{name}", "sale")
     assert postino("queues", "resume", *what).code == 0
     assert postino("queues", "list", "--json").json["gates"] == []
     assert postino("queues", "resume", *what).code == 3
@@ -55,7 +55,7 @@ def test_what_is_paused_is_listed_until_it_is_resumed(
 
 @pytest.mark.usefixtures("a1")
 @pytest.mark.parametrize("what", [["low"], ["--channel", "x"], ["--brand", "b1"], ["--account", "a1"], ["--all"]])
-def test_pausing_prints_the_command_that_undoes_it(what: list[str], folder: Path, desk: Desk, postino: Postino) -> None:
+def test_pause_prints_undo_command(what: list[str], folder: Path, local_queue: LocalQueue, postino: Postino) -> None:
     answer = postino("queues", "pause", *what, "--data-dir", folder)
     program, undo = answer.out.partition("To undo: ")[2].split("postino queues ")
     assert program == "" or program.endswith(" -m ")
@@ -63,8 +63,8 @@ def test_pausing_prints_the_command_that_undoes_it(what: list[str], folder: Path
     assert postino("queues", *shlex.split(undo)).code == 0
 
 
-def test_pausing_a_network_without_jobs_tells_which_channels_have_some(desk: Desk, postino: Postino) -> None:
-    desk.enqueue(channel="instagram")
+def test_pause_without_jobs_lists_channels_with_jobs(local_queue: LocalQueue, postino: Postino) -> None:
+    local_queue.enqueue(channel="instagram")
     assert postino("queues", "pause", "--channel", "instagram").err == ""
     other = postino("queues", "pause", "--channel", "bluesky")
     assert other.code == 0
@@ -73,7 +73,9 @@ def test_pausing_a_network_without_jobs_tells_which_channels_have_some(desk: Des
 
 
 @pytest.mark.parametrize("words", [["pause", "--channel", "instgram"], ["cap", "instgram", "3"]])
-def test_a_channel_that_never_was_is_refused_with_the_nearest(words: list[str], desk: Desk, postino: Postino) -> None:
+def test_unknown_channel_is_rejected_with_suggestion(
+    words: list[str], local_queue: LocalQueue, postino: Postino
+) -> None:
     refused = postino("queues", *words)
     assert (refused.code, refused.out) == (2, "")
     assert refused.err == ("channel: there is no channel 'instgram'. Did you mean instagram? Nothing was changed.\n")
@@ -81,8 +83,8 @@ def test_a_channel_that_never_was_is_refused_with_the_nearest(words: list[str], 
     assert (shown["gates"], "instgram" in shown["caps"]) == ([], False)
 
 
-def test_a_channel_of_the_settings_may_be_capped_before_its_first_job(
-    desk: Desk, folder: Path, postino: Postino
+def test_channel_in_settings_can_be_capped_before_first_job(
+    local_queue: LocalQueue, folder: Path, postino: Postino
 ) -> None:
     (folder / "postino.toml").write_text("[channels.letters]\ntime_limit = 9\n")
     words = ("queues", "cap", "letters", "--data-dir", folder)
@@ -91,15 +93,15 @@ def test_a_channel_of_the_settings_may_be_capped_before_its_first_job(
 
 
 @pytest.mark.parametrize("name", ["bluesky:bruno", "bluesky", "bruno"])
-def test_an_account_is_paused_and_resumed_by_any_name_it_has(name: str, bruno: str, postino: Postino) -> None:
+def test_account_is_paused_by_id_network_or_handle(name: str, bruno: str, postino: Postino) -> None:
     paused = postino("queues", "pause", "--account", name)
     assert paused.out.startswith(f"The account {bruno} is paused. To undo: ")
     assert f"queues resume --account {bruno}" in paused.out
     assert postino("queues", "resume", "--account", name).out == f"The account {bruno} is resumed.\n"
 
 
-def test_an_account_is_warmed_by_any_name_it_has(bruno: str, desk: Desk, postino: Postino) -> None:
-    desk.perform(lambda app: app.store.start_cooldown(Scope.ACCOUNT, bruno, None, "too many"))
+def test_cooldown_of_account_ends_by_any_name(bruno: str, local_queue: LocalQueue, postino: Postino) -> None:
+    local_queue.perform(lambda app: app.store.start_cooldown(Scope.ACCOUNT, bruno, None, "too many"))
     assert (
         postino("queues", "end-cooldown", "--account", "bruno").out
         == f"The account {bruno} is no longer in cooldown.\n"
@@ -107,36 +109,36 @@ def test_an_account_is_warmed_by_any_name_it_has(bruno: str, desk: Desk, postino
 
 
 @pytest.mark.parametrize("deed", ["pause", "resume", "end-cooldown"])
-def test_an_account_that_nobody_knows_is_refused_with_the_nearest(deed: str, bruno: str, postino: Postino) -> None:
+def test_unknown_account_is_rejected_with_suggestion(deed: str, bruno: str, postino: Postino) -> None:
     refused = postino("queues", deed, "--account", "bluesky:bruna")
     assert (refused.code, refused.out) == (3, "")
     assert refused.err == f"Account 'bluesky:bruna' does not exist. Did you mean {bruno}?\n"
     assert postino("queues", "list", "--json").json["gates"] == []
 
 
-def test_an_account_that_may_be_several_is_refused(bruno: str, desk: Desk, postino: Postino) -> None:
-    desk.perform(lambda app: app.accounts.add("bluesky", "ada", {"password": "x"}))
+def test_ambiguous_account_is_rejected(bruno: str, local_queue: LocalQueue, postino: Postino) -> None:
+    local_queue.perform(lambda app: app.accounts.add("bluesky", "ada", {"password": "x"}))
     refused = postino("queues", "pause", "--account", "bluesky", "--json")
-    assert (refused.code, refused.refusal["field"]) == (2, "account")
+    assert (refused.code, refused.error["field"]) == (2, "account")
 
 
-def test_a_brand_that_nobody_has_is_paused_with_a_word_about_it(bruno: str, desk: Desk, postino: Postino) -> None:
+def test_unknown_brand_is_paused_with_a_hint(bruno: str, local_queue: LocalQueue, postino: Postino) -> None:
     assert postino("queues", "pause", "--brand", "acme").err == ""
     odd = postino("queues", "pause", "--brand", "acmee")
     assert (odd.code, odd.err) == (0, "No account and no job has the brand acmee. Did you mean acme?\n")
-    desk.enqueue(brand="of jobs alone")
+    local_queue.enqueue(brand="of jobs alone")
     assert postino("queues", "pause", "--brand", "of jobs alone").err == ""
 
 
 @pytest.mark.parametrize("wrong", [[], ["urgent"], ["high", "--channel", "x"], ["--brand", ""], ["--all", "low"]])
-def test_pausing_needs_one_thing_that_can_be_paused(wrong: list[str], desk: Desk, postino: Postino) -> None:
+def test_pause_needs_exactly_one_scope(wrong: list[str], local_queue: LocalQueue, postino: Postino) -> None:
     assert postino("queues", "pause", *wrong).code == 2
     assert postino("queues", "resume", *wrong).code == 2
 
 
-def test_the_list_counts_jobs_per_channel_and_queue(desk: Desk, postino: Postino) -> None:
+def test_list_counts_jobs_per_channel_and_queue(local_queue: LocalQueue, postino: Postino) -> None:
     for queue in ("high", "low", "low"):
-        desk.enqueue(channel="x", queue=queue)
+        local_queue.enqueue(channel="x", queue=queue)
     rows = [row.split() for row in postino("queues", "list").rows]
     assert rows[0] == ["CHANNEL", "QUEUE", "PENDING", "RUNNING", "UNCERTAIN", "OLDEST_RUN_AT"]
     assert [row[:5] for row in rows[1:3]] == [["x", "high", "1", "0", "0"], ["x", "low", "2", "0", "0"]]
@@ -145,25 +147,25 @@ def test_the_list_counts_jobs_per_channel_and_queue(desk: Desk, postino: Postino
     assert shown["next_cursor"] is None
 
 
-def test_the_list_tells_caps_and_which_workers_are_alive(desk: Desk, postino: Postino) -> None:
+def test_list_has_caps_and_workers(local_queue: LocalQueue, postino: Postino) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    desk.perform(lambda app: app.cap("instagram", 50))
+    local_queue.perform(lambda app: app.cap("instagram", 50))
     here = socket.gethostname()
     for worker in (("a", here, os.getpid()), ("b", here, ended.pid), ("c", "elsewhere", 1)):
         info = WorkerInfo(id=worker[0], host=worker[1], pid=worker[2])
-        desk.perform(lambda app, info=info: app.store.register_worker(info))  # type: ignore[misc]
+        local_queue.perform(lambda app, info=info: app.store.register_worker(info))  # type: ignore[misc]
     shown = postino("queues", "list", "--json").json
     assert {it["id"]: it["here"] for it in shown["workers"]} == {"a": True, "b": False, "c": True}
     assert shown["caps"]["instagram"] == 50
     assert "Workers" in postino("queues", "list").out
 
 
-def test_a_channel_is_capped_and_back_to_usual(desk: Desk, postino: Postino) -> None:
-    desk.enqueue(channel="report.daily")
+def test_cap_is_set_and_removed(local_queue: LocalQueue, postino: Postino) -> None:
+    local_queue.enqueue(channel="report.daily")
     capped = postino("queues", "cap", "report.daily", "3", "--reason", "small machine")
     assert (capped.code, capped.out) == (0, "At most 3 jobs of the channel report.daily run at once.\n")
-    assert desk.last_audit()[1:] == ("gate.capped", "channel:report.daily", "small machine")
+    assert local_queue.last_audit()[1:] == ("gate.capped", "channel:report.daily", "small machine")
     assert postino("queues", "list", "--json").json["caps"]["report.daily"] == 3
     assert "report.daily" in postino("queues", "list").out
     usual = postino("queues", "cap", "report.daily", "usual", "--json")
@@ -172,25 +174,25 @@ def test_a_channel_is_capped_and_back_to_usual(desk: Desk, postino: Postino) -> 
 
 
 @pytest.mark.parametrize("most", ["-1", "many", "1.5", "", "9999999", "99999999999"])
-def test_a_cap_that_is_no_number_is_refused_by_its_field(most: str, desk: Desk, postino: Postino) -> None:
+def test_invalid_cap_names_its_field(most: str, local_queue: LocalQueue, postino: Postino) -> None:
     refused = postino("queues", "cap", "instagram", most, "--json")
-    assert (refused.code, refused.refusal["field"]) == (2, "most")
-    assert refused.refusal["message"].startswith(f"MAXIMUM: {most!r} is neither a whole number from 0 to 1,000,000 nor")
+    assert (refused.code, refused.error["field"]) == (2, "most")
+    assert refused.error["message"].startswith(f"MAXIMUM: {most!r} is neither a whole number from 0 to 1,000,000 nor")
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])
-def test_a_cool_down_is_listed_and_ended(scope: Scope, desk: Desk, postino: Postino) -> None:
-    desk.perform(lambda app: app.store.start_cooldown(scope, "it", None, "too many"))
+def test_cooldown_is_listed_and_ended(scope: Scope, local_queue: LocalQueue, postino: Postino) -> None:
+    local_queue.perform(lambda app: app.store.start_cooldown(scope, "it", None, "too many"))
     [gate] = postino("queues", "list", "--json").json["gates"]
     assert (gate["scope"], gate["name"], gate["kind"], gate["reason"]) == (scope, "it", "cool_down", "too many")
     assert postino("queues", "end-cooldown", f"--{scope}", "it", "--reason", "they agreed").code == 0
-    assert desk.last_audit()[1:] == ("gate.resumed", f"{scope}:it", "they agreed")
+    assert local_queue.last_audit()[1:] == ("gate.resumed", f"{scope}:it", "they agreed")
     assert postino("queues", "list", "--json").json["gates"] == []
     assert postino("queues", "end-cooldown", f"--{scope}", "it").code == 3
     assert postino("queues", "end-cooldown").code == 2
 
 
-def test_the_list_tells_breakers_and_blackouts_beside_pauses(desk: Desk, postino: Postino) -> None:
+def test_list_has_circuits_and_blackouts_beside_pauses(local_queue: LocalQueue, postino: Postino) -> None:
     postino("queues", "pause", "--all")
     postino("circuits", "open", "instagram", "--reason", "down")
     postino("blackouts", "add", "--scope", "all", "--from", "00:00", "--to", "00:00", "--timezone", "UTC", "--yes")

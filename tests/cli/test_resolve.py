@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.api.processes import Up
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 pytestmark = pytest.mark.slow
 TELEGRAM = "telegram:postcard"
@@ -25,7 +25,7 @@ def _there(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTINO_DATA_DIR", str(up.folder))
 
 
-def test_a_post_is_followed_until_it_is_out(up: Up, postino: Postino) -> None:
+def test_post_is_followed_until_published(up: Up, postino: Postino) -> None:
     answer = postino("post", "Followed", "--to", "bluesky", "--to", "mastodon", "--wait")
     assert (answer.code, answer.err) == (0, "")
     last = {account: status for account, status, *_ in map(str.split, answer.rows)}
@@ -37,7 +37,7 @@ def test_a_post_is_followed_until_it_is_out(up: Up, postino: Postino) -> None:
     assert (refused.code, "it is published, and that is final" in refused.err) == (4, True)
 
 
-def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: Postino) -> None:
+def test_followed_post_that_fails_is_exit_code_1(up: Up, postino: Postino) -> None:
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
     answer = postino("post", "Blocked", "--to", "telegram", "--wait")
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
@@ -54,9 +54,7 @@ def test_a_post_that_fails_while_it_is_followed_is_exit_code_1(up: Up, postino: 
     ("verdict", "status", "times"),
     [("--live", "published", 1), ("--send-again", "published", 2), ("--give-up", "failed", 1)],
 )
-def test_a_persons_word_settles_an_uncertain_post(
-    up: Up, postino: Postino, verdict: str, status: str, times: int
-) -> None:
+def test_resolve_settles_uncertain_post(up: Up, postino: Postino, verdict: str, status: str, times: int) -> None:
     text = f"Lost, then {verdict}"
     up.fault("telegram", "process_then_drop", endpoint="sendMessage")
     followed = postino("post", text, "--to", "telegram", "--wait")
@@ -67,7 +65,7 @@ def test_a_persons_word_settles_an_uncertain_post(
     said = [verdict, entry["remote_id"]] if verdict == "--live" else [verdict]
     answer = postino("posts", "resolve", post_id, *said, "--reason", "I looked")
     assert answer.code == 0, answer
-    actor, action, subject, reason = Desk(up.folder).last_audit()
+    actor, action, subject, reason = LocalQueue(up.folder).last_audit()
     assert (action, subject, reason) == ("job.resolved", post_id, "I looked")
     assert actor.startswith("cli:")
     up.wait_for_status(post_id, status)

@@ -14,8 +14,8 @@ import pytest
 from postino.cli.connection import Target
 from postino.cli.events import format_event
 from tests.api.processes import Server
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 from tests.cli.processes import Command
 
 LOCAL = [["migrate"], ["up"], ["server"], ["worker"], ["sandbox"]]
@@ -35,8 +35,8 @@ def key(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.usefixtures("key")
-def test_a_server_is_asked_whatever_is_on_this_machine(server: Server, folder: Path, postino: Postino) -> None:
-    there = Desk(server.folder).enqueue("letter")
+def test_server_option_ignores_local_database(server: Server, folder: Path, postino: Postino) -> None:
+    there = LocalQueue(server.folder).enqueue("letter")
     for given in (["--server", server.ready["url"]], ["--server", server.ready["url"] + "/"]):
         shown = postino("jobs", "show", there.id, *given, "--json")
         assert (shown.code, shown.json["type"]) == (0, "letter")
@@ -44,19 +44,19 @@ def test_a_server_is_asked_whatever_is_on_this_machine(server: Server, folder: P
     assert postino("jobs", "show", there.id).code == 5
 
 
-def test_what_is_typed_counts_for_more_than_the_environment(
-    server: Server, key: str, folder: Path, desk: Desk, postino: Postino, monkeypatch: pytest.MonkeyPatch
+def test_options_override_environment(
+    server: Server, key: str, folder: Path, local_queue: LocalQueue, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = desk.enqueue("letter")
+    here = local_queue.enqueue("letter")
     monkeypatch.setenv("POSTINO_SERVER", server.ready["url"])
     assert postino("jobs", "show", here.id).code == 3
     assert postino("jobs", "show", here.id, "--data-dir", folder).code == 0
     both = postino("jobs", "list", "--data-dir", folder, "--server", server.ready["url"], "--json")
-    assert (both.code, both.refusal["field"]) == (2, "server")
-    assert "Use either --server, or --data-dir and --database-url." in both.refusal["message"]
+    assert (both.code, both.error["field"]) == (2, "server")
+    assert "Use either --server, or --data-dir and --database-url." in both.error["message"]
 
 
-def test_the_key_may_be_in_a_file_and_is_in_no_message(
+def test_key_file_is_used_and_never_shown(
     server: Server, key: str, tmp_path: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("POSTINO_API_KEY")
@@ -75,13 +75,13 @@ def test_the_key_may_be_in_a_file_and_is_in_no_message(
         assert (refused.code, words in refused.err) == (2, True), refused
     (tmp_path / "key").write_text("postino_nobodys")
     refused = postino("jobs", "list", "--server", url, "--api-key-file", "key", "--json")
-    assert (refused.code, refused.refusal["type"]) == (1, "not_allowed")
-    assert "The API key is invalid" in refused.refusal["message"]
+    assert (refused.code, refused.error["type"]) == (1, "not_allowed")
+    assert "The API key is invalid" in refused.error["message"]
     assert not any(key in text or "nobodys" in text for text in (paused.out, refused.err))
 
 
 @pytest.mark.usefixtures("key")
-def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_viewer_cannot_change_anything(server: Server, postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     there = ("--server", server.ready["url"])
     monkeypatch.setenv("POSTINO_API_KEY", postino("keys", "add", "page", "--role", "viewer", *there).out)
     assert postino("posts", "list", *there).code == 0
@@ -92,24 +92,24 @@ def test_who_may_only_look_is_told_so(server: Server, postino: Postino, monkeypa
     )
 
 
-def test_a_command_that_works_only_there_is_suggested_without_the_server() -> None:
+def test_local_commands_are_suggested_without_server() -> None:
     there = Target(server="http://127.0.0.1:8700")
     assert there.format_command("worker").endswith("postino worker")
     assert there.format_command("jobs list").endswith("postino jobs list --server http://127.0.0.1:8700")
 
 
 @pytest.mark.usefixtures("key")
-def test_a_server_that_does_not_answer_is_exit_code_5(postino: Postino) -> None:
+def test_unreachable_server_is_exit_code_5(postino: Postino) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         url = f"http://127.0.0.1:{busy.getsockname()[1]}"
     refused = postino("queues", "pause", "--all", "--server", url, "--json")
-    assert (refused.code, refused.refusal["type"]) == (5, "api_unavailable")
-    assert refused.refusal["message"].startswith(f"{url} did not respond")
+    assert (refused.code, refused.error["type"]) == (5, "api_unavailable")
+    assert refused.error["message"].startswith(f"{url} did not respond")
     assert postino("jobs", "list", "--server", "nowhere").code == 2
 
 
 @pytest.mark.parametrize("words", LOCAL)
-def test_what_works_on_a_database_alone_says_so(
+def test_local_commands_reject_server(
     words: list[str], postino: Postino, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     typed = postino(*words, "--server", "http://127.0.0.1:1")
@@ -121,7 +121,7 @@ def test_what_works_on_a_database_alone_says_so(
 
 
 @pytest.mark.usefixtures("key")
-def test_events_are_told_by_a_server_alone(server: Server, desk: Desk, postino: Postino) -> None:
+def test_events_need_a_server(server: Server, local_queue: LocalQueue, postino: Postino) -> None:
     refused = postino("events")
     assert (refused.code, "with --server URL" in refused.err) == (2, True)
     wrong = postino("events", "--type", "nothing.such", "--server", server.ready["url"])
@@ -129,7 +129,7 @@ def test_events_are_told_by_a_server_alone(server: Server, desk: Desk, postino: 
 
 
 @pytest.mark.usefixtures("key")
-def test_events_are_told_as_they_happen(server: Server, postino: Postino, tmp_path: Path) -> None:
+def test_events_are_printed_as_they_happen(server: Server, postino: Postino, tmp_path: Path) -> None:
     there = ("--server", server.ready["url"])
     assert postino("queues", "pause", "--brand", "noisy", *there).code == 0
     with Command("events", *there, "--after", "0-0", "--type", "gate.paused", "--json", folder=tmp_path) as command:
@@ -154,12 +154,12 @@ ENDED = {
         (ENDED, "2035-06-01T12:00:01Z  0-8  job.failed  a  acme  channel=bluesky error=No. Never."),
     ],
 )
-def test_an_event_tells_which_jobs_and_what_came_of_them(event: dict[str, Any], told: str) -> None:
+def test_format_event(event: dict[str, Any], told: str) -> None:
     assert format_event(event) == told
 
 
 @pytest.mark.usefixtures("key")
-def test_who_listens_is_told_where_and_what_to_do_once_the_server_is_gone(postino: Postino) -> None:
+def test_lost_event_stream_suggests_resume_command(postino: Postino) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
     answer = postino("events", "--server", url, "--after", "0-9")
@@ -169,7 +169,7 @@ def test_who_listens_is_told_where_and_what_to_do_once_the_server_is_gone(postin
     assert "Nothing was changed" not in answer.err
 
 
-def test_who_has_no_database_here_is_told_how_to_begin(postino: Postino, folder: Path) -> None:
+def test_missing_database_suggests_up_and_migrate(postino: Postino, folder: Path) -> None:
     answer = postino("posts", "list")
     assert answer.code == 5
     for words in ("up` to create it and start everything", "migrate` to create only the database", "POSTINO_SERVER"):
@@ -177,6 +177,6 @@ def test_who_has_no_database_here_is_told_how_to_begin(postino: Postino, folder:
     assert not folder.exists()
 
 
-def test_what_is_typed_wrong_is_told_in_sentences(postino: Postino) -> None:
+def test_usage_errors_are_sentences(postino: Postino) -> None:
     answer = postino("server", "--port", "abc")
     assert (answer.code, "expected a whole number. Run `postino server --help`" in answer.err) == (2, True), answer.err

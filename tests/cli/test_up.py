@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from postino import State
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 
-def test_it_does_not_touch_a_queue_with_other_peoples_jobs(desk: Desk, postino: Postino) -> None:
-    job = desk.enqueue("invoice")
+def test_up_rejects_queue_with_other_jobs(local_queue: LocalQueue, postino: Postino) -> None:
+    job = local_queue.enqueue("invoice")
     answer = postino("up", "--port", "0")
     assert (answer.code, answer.out) == (4, "")
     assert "invoice" in answer.err
-    assert (desk.get(job).state, desk.get(job).attempts) == (State.PENDING, 0)
+    assert (local_queue.get(job).state, local_queue.get(job).attempts) == (State.PENDING, 0)

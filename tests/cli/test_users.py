@@ -10,8 +10,8 @@ import pytest
 
 from postino.auth.sign_in import BrowserSession, SignInRefused
 from postino.values.auth import Role
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 
 PASSWORD = "correct horse"
 
@@ -20,19 +20,17 @@ def type_in(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
 
-def logged_in(desk: Desk, name: str, password: str) -> object:
-    return desk.perform(lambda app: app.sign_in.login(name, password, "127.0.0.1"))
+def logged_in(local_queue: LocalQueue, name: str, password: str) -> object:
+    return local_queue.perform(lambda app: app.sign_in.login(name, password, "127.0.0.1"))
 
 
-def test_a_person_is_added_gets_another_password_and_is_removed(
-    postino: Postino, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_is_added_changed_and_removed(postino: Postino, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     type_in(monkeypatch, PASSWORD)
     added = postino("users", "add", "Ada", "--role", "editor", "--brand", "b1", "--reason", "new here")
     assert (added.code, added.out) == (0, "Added user ada with the role editor.\n")
-    desk = Desk(folder)
-    assert desk.last_audit()[1:] == ("user.added", "user:ada", "new here")
-    found = logged_in(desk, "ada", PASSWORD)
+    local_queue = LocalQueue(folder)
+    assert local_queue.last_audit()[1:] == ("user.added", "user:ada", "new here")
+    found = logged_in(local_queue, "ada", PASSWORD)
     assert isinstance(found, BrowserSession)
     assert (found.user.role, found.user.brands) == (Role.EDITOR, frozenset({"b1"}))
     listed = postino("users", "list", "--json")
@@ -41,11 +39,11 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
     type_in(monkeypatch, "another horse")
     changed = postino("users", "password", "ada")
     assert (changed.code, "ended all their sessions" in changed.out) == (0, True)
-    assert desk.perform(lambda app: app.sign_in.find_session(found.cookie)) is None
-    assert isinstance(logged_in(desk, "ada", PASSWORD), SignInRefused)
-    assert isinstance(logged_in(desk, "ada", "another horse"), BrowserSession)
+    assert local_queue.perform(lambda app: app.sign_in.find_session(found.cookie)) is None
+    assert isinstance(logged_in(local_queue, "ada", PASSWORD), SignInRefused)
+    assert isinstance(logged_in(local_queue, "ada", "another horse"), BrowserSession)
     assert postino("users", "remove", "ada", "--reason", "left").code == 0
-    assert desk.last_audit()[1:] == ("user.removed", "user:ada", "left")
+    assert local_queue.last_audit()[1:] == ("user.removed", "user:ada", "left")
     assert postino("users", "remove", "ada").code == 3
     said = "".join(answer.out + answer.err for answer in (added, listed, changed))
     assert PASSWORD not in said
@@ -54,20 +52,20 @@ def test_a_person_is_added_gets_another_password_and_is_removed(
     assert PASSWORD.encode() not in stored
 
 
-def test_a_link_signs_the_owner_in_without_a_password(postino: Postino, folder: Path, desk: Desk) -> None:
+def test_link_signs_owner_in_without_password(postino: Postino, folder: Path, local_queue: LocalQueue) -> None:
     link = postino("users", "link", "--url", "https://postino.example.org").out.strip()
     address, _, token = link.partition("?token=")
     assert address == "https://postino.example.org/sign-in"
-    found = desk.perform(lambda app: app.sign_in.follow_link(token))
+    found = local_queue.perform(lambda app: app.sign_in.follow_link(token))
     assert found is not None
     assert (found.user.name, found.user.role) == ("owner", Role.OWNER)
-    assert desk.perform(lambda app: app.sign_in.follow_link(token)) is None
+    assert local_queue.perform(lambda app: app.sign_in.follow_link(token)) is None
 
 
-def test_a_link_for_somebody_else_is_theirs(postino: Postino, desk: Desk) -> None:
+def test_link_signs_named_user_in(postino: Postino, local_queue: LocalQueue) -> None:
     assert postino("users", "add", "bob", "--role", "viewer", "--no-password").code == 0
     made = postino("users", "link", "BOB", "--json").json
-    found = desk.perform(lambda app: app.sign_in.follow_link(made["url"].partition("?token=")[2]))
+    found = local_queue.perform(lambda app: app.sign_in.follow_link(made["url"].partition("?token=")[2]))
     assert found is not None
     assert found.user.name == "bob"
     assert postino("users", "link", "nobody").code == 3
@@ -83,18 +81,24 @@ def test_a_link_for_somebody_else_is_theirs(postino: Postino, desk: Desk) -> Non
         (["password", "ada"], PASSWORD, 3, "User ada does not exist"),
     ],
 )
-def test_what_is_wrong_is_told_without_the_password(
-    postino: Postino, desk: Desk, monkeypatch: pytest.MonkeyPatch, words: list[str], typed: str, code: int, told: str
+def test_errors_contain_no_password(
+    postino: Postino,
+    local_queue: LocalQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    typed: str,
+    code: int,
+    told: str,
 ) -> None:
     type_in(monkeypatch, typed)
     answer = postino("users", *words)
     assert (answer.code, answer.out) == (code, "")
     assert told in answer.err
     assert not typed or typed not in answer.err
-    assert desk.perform(lambda app: app.store.audit(1)) == []
+    assert local_queue.perform(lambda app: app.store.audit(1)) == []
 
 
-def test_a_name_is_taken_once(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicate_user_name_is_rejected(postino: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     type_in(monkeypatch, PASSWORD, PASSWORD)
     assert postino("users", "add", "ada", "--role", "viewer", "--json").json["name"] == "ada"
     assert postino("users", "add", "ADA", "--role", "viewer").code == 4

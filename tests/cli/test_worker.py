@@ -11,8 +11,8 @@ import pytest
 
 from postino import State
 from postino.cli.shutdown import ONE_STOP
-from tests.cli.command_line import Desk
 from tests.cli.conftest import Postino
+from tests.cli.local_queue import LocalQueue
 from tests.cli.processes import Command
 
 SHOP = """
@@ -63,31 +63,31 @@ number = 7
 
 
 @pytest.fixture
-def shop(tmp_path: Path, desk: Desk) -> Path:
+def shop(tmp_path: Path, local_queue: LocalQueue) -> Path:
     (tmp_path / "shop.py").write_text(SHOP)
     return tmp_path
 
 
-def test_a_worker_runs_jobs_and_lets_the_one_in_flight_end_when_told_to_stop(shop: Path, desk: Desk) -> None:
+def test_worker_finishes_running_job_on_sigterm(shop: Path, local_queue: LocalQueue) -> None:
     with Command("worker", "--app", "shop:app", "--concurrency", 5, folder=shop) as worker:
-        quick = desk.enqueue("quick", "this")
+        quick = local_queue.enqueue("quick", "this")
         worker.wait_for("did this")
-        patient = desk.enqueue("patient")
+        patient = local_queue.enqueue("patient")
         worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         worker.wait_for("worker.draining")
         (shop / "go").touch()
         assert worker.wait() == 0, worker.said
-    assert desk.get(quick).state is State.COMPLETED
-    done = desk.get(patient)
+    assert local_queue.get(quick).state is State.COMPLETED
+    done = local_queue.get(patient)
     assert (done.state, done.remote_id, done.attempts) == (State.COMPLETED, "r1", 1)
     assert any('"concurrency": 5' in line for line in worker.err)
-    assert desk.perform(lambda app: app.store.workers()) == []
+    assert local_queue.perform(lambda app: app.store.workers()) == []
 
 
-def test_a_later_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> None:
+def test_second_signal_stops_worker_at_once(shop: Path, local_queue: LocalQueue) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
-        desk.enqueue("patient")
+        local_queue.enqueue("patient")
         worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         worker.wait_for("worker.draining")
@@ -96,9 +96,9 @@ def test_a_later_second_signal_ends_a_worker_at_once(shop: Path, desk: Desk) -> 
         assert worker.wait() == 128 + signal.SIGTERM
 
 
-def test_signals_that_come_together_are_one_request(shop: Path, desk: Desk) -> None:
+def test_simultaneous_signals_count_once(shop: Path, local_queue: LocalQueue) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
-        patient = desk.enqueue("patient")
+        patient = local_queue.enqueue("patient")
         worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         worker.process.send_signal(signal.SIGINT)
@@ -106,16 +106,16 @@ def test_signals_that_come_together_are_one_request(shop: Path, desk: Desk) -> N
         worker.process.send_signal(signal.SIGTERM)
         (shop / "go").touch()
         assert worker.wait() == 0, worker.said
-    assert desk.get(patient).state is State.COMPLETED
+    assert local_queue.get(patient).state is State.COMPLETED
 
 
 @pytest.mark.parametrize("type", ["blocked", "blocked.elsewhere", "swallows"])
-def test_a_handler_that_does_not_end_is_left_behind_and_its_job_given_back(
-    type: str, shop: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_stuck_handler_is_abandoned_and_its_job_released(
+    type: str, shop: Path, local_queue: LocalQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POSTINO_WORKER_DRAIN", "0.5")
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
-        job = desk.enqueue(type)
+        job = local_queue.enqueue(type)
         worker.wait_for("has begun")
         began = time.monotonic()
         worker.process.send_signal(signal.SIGTERM)
@@ -123,13 +123,13 @@ def test_a_handler_that_does_not_end_is_left_behind_and_its_job_given_back(
         assert time.monotonic() - began < 10
     assert '"handlers": 1' in worker.err[-1]
     assert "worker.abandoned" in worker.err[-1]
-    given_back = desk.get(job)
+    given_back = local_queue.get(job)
     assert (given_back.state, given_back.attempts) == (State.PENDING, 0)
 
 
-def test_a_handler_that_blocks_does_not_keep_the_second_signal_out(shop: Path, desk: Desk) -> None:
+def test_blocking_handler_does_not_block_second_signal(shop: Path, local_queue: LocalQueue) -> None:
     with Command("worker", "--app", "shop:app", folder=shop) as worker:
-        desk.enqueue("stubborn")
+        local_queue.enqueue("stubborn")
         worker.wait_for("has begun")
         worker.process.send_signal(signal.SIGTERM)
         time.sleep(ONE_STOP + 0.1)
@@ -137,8 +137,8 @@ def test_a_handler_that_blocks_does_not_keep_the_second_signal_out(shop: Path, d
         assert worker.wait() in (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
-def test_options_reach_the_application_and_logs_in_a_pipe_are_json_lines(shop: Path, tmp_path: Path) -> None:
-    elsewhere = Desk(tmp_path / "elsewhere")
+def test_options_reach_application_and_piped_logs_are_json(shop: Path, tmp_path: Path) -> None:
+    elsewhere = LocalQueue(tmp_path / "elsewhere")
     job = elsewhere.enqueue("quick", "that")
     with Command("worker", "--app", "shop:app", "--data-dir", "elsewhere", folder=shop) as worker:
         assert '"event": "worker.started"' in worker.wait_for("worker.started")
@@ -148,7 +148,7 @@ def test_options_reach_the_application_and_logs_in_a_pipe_are_json_lines(shop: P
     assert elsewhere.get(job).state is State.COMPLETED
 
 
-def test_an_application_that_names_its_own_database_is_not_run_on_another(shop: Path) -> None:
+def test_application_with_own_database_rejects_options(shop: Path) -> None:
     own = f"from postino import Postino\napp = Postino('sqlite:///{shop}/own.db')\napp.handler('x')(lambda: None)"
     (shop / "own.py").write_text(own)
     with Command("worker", "--app", "own:app", "--database-url", "sqlite:////tmp/other.db", folder=shop) as worker:
@@ -174,7 +174,7 @@ def test_an_application_that_names_its_own_database_is_not_run_on_another(shop: 
         ("./src/shop.py:app", "without .py: src.shop:app"),
     ],
 )
-def test_an_application_that_is_not_there_is_told_in_a_sentence(
+def test_missing_application_is_described(
     target: str, told: str, shop: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(shop))
@@ -192,10 +192,10 @@ def test_an_application_that_is_not_there_is_told_in_a_sentence(
     assert "Traceback" not in answer.err
 
 
-def test_without_an_application_it_does_not_touch_other_peoples_jobs(desk: Desk, postino: Postino) -> None:
-    job = desk.enqueue("invoice")
+def test_worker_without_application_rejects_other_jobs(local_queue: LocalQueue, postino: Postino) -> None:
+    job = local_queue.enqueue("invoice")
     answer = postino("worker")
     assert answer.code == 4
     assert "invoice" in answer.err
     assert "--app module:attr" in answer.err
-    assert (desk.get(job).state, desk.get(job).attempts) == (State.PENDING, 0)
+    assert (local_queue.get(job).state, local_queue.get(job).attempts) == (State.PENDING, 0)

@@ -1,4 +1,4 @@
-"""Both clients, asked with the same words; and a server of one's own for a module."""
+"""Run the same calls on both clients, and provide a server for a module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Question = Callable[[Any], Any]
 
 @dataclass
 class Asker:
-    """Puts a question to either client without standing in the way of servers in this loop."""
+    """Calls either client without blocking servers in this event loop."""
 
     client: Client | AsyncClient
     slept: list[float] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Asker:
         return await question(self.client)
 
     async def every(self, question: Question, most: int | None = None) -> list[Any]:
-        """What it goes through, or the first of it."""
+        """Return all items of a list or stream, or the first `most`."""
         if isinstance(self.client, Client):
             return await asyncio.to_thread(taken, question, self.client, most)
         found: list[Any] = []
@@ -52,13 +52,13 @@ def taken(question: Question, client: Client, most: int | None) -> list[Any]:
 
 @dataclass
 class Kind:
-    """Waiting or awaiting."""
+    """Which client to use: blocking or async."""
 
     name: str
 
     @asynccontextmanager
     async def asker(self, url: str, key: str | None = KEY, *, naps: bool = True, **more: Any) -> AsyncIterator[Asker]:
-        """With `naps` it does sleep; else it only notes for how long it would."""
+        """With `naps` retries sleep; otherwise the delays are only recorded."""
         slept: list[float] = []
 
         async def note(seconds: float) -> None:
@@ -86,6 +86,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Its networks are those of a sandbox that is not there."""
+    """Start a server whose sandbox is unreachable."""
     with Server(tmp_path_factory.mktemp("server") / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9") as server:
         yield server

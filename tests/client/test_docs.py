@@ -1,4 +1,4 @@
-"""What docs/api.md says of the clients is so; what it shows is run by tests/docs."""
+"""docs/api.md describes the clients; tests/docs runs its examples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.documents import ROOT, code, codes, prose, table
 PAGE = ROOT / "docs" / "api.md"
 
 
-def test_every_method_is_told_and_no_other() -> None:
+def test_docs_list_every_method_and_no_other() -> None:
     rows = table(PAGE, "resource", "methods")
     told = {
         name if row["resource"] == "the client itself" else f"{code(row['resource'])}.{name}"
@@ -24,7 +24,7 @@ def test_every_method_is_told_and_no_other() -> None:
     assert {code(row["resource"]) for row in rows if row["resource"] != "the client itself"} == resources
 
 
-def test_how_patient_the_clients_are_and_what_they_raise() -> None:
+def test_docs_state_timeout_retries_and_errors() -> None:
     assert (TIMEOUT, RetryOptions().attempts, RetryOptions().max_delay) == (
         timedelta(seconds=30),
         4,

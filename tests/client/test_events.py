@@ -1,4 +1,4 @@
-"""Events over the wire: who loses the connection goes on where it ended."""
+"""The event stream of the client: a lost connection resumes after the last event."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def framed(number: int) -> bytes:
     return f"id: 0-{number}\nevent: job.completed\ndata: {json.dumps(said)}\n\n".encode()
 
 
-async def test_what_happened_is_heard_from_where_one_says(kind: Kind, server: Server) -> None:
+async def test_events_resume_after_given_id(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         channel = uuid4().hex
         made = [(await ask(lambda c: c.jobs.create("report", channel=channel)))["id"] for _ in range(3)]
@@ -46,7 +46,7 @@ async def test_what_happened_is_heard_from_where_one_says(kind: Kind, server: Se
             await ask.every(lambda c: c.events())
 
 
-async def test_a_connection_that_ends_is_made_again_where_it_ended_and_nothing_comes_twice(kind: Kind) -> None:
+async def test_reconnect_resumes_after_last_event_without_duplicates(kind: Kind) -> None:
     async def first(visit: Visit) -> None:
         await visit.request()
         await visit.say(HEAD + b": listening\n\n" + framed(1)[:20])
@@ -72,7 +72,7 @@ async def test_a_connection_that_ends_is_made_again_where_it_ended_and_nothing_c
         assert asked == [[], [b"0-2"], [b"0-2"], [b"0-2"], [b"0-2"]]
 
 
-async def test_who_is_cut_off_before_the_first_event_comes_back_to_where_it_began(kind: Kind) -> None:
+async def test_reconnect_before_first_event_resumes_at_initial_position(kind: Kind) -> None:
     async def first(visit: Visit) -> None:
         await visit.request()
         await visit.say(HEAD + b": listening\nid: 0-6\n\n")
@@ -87,7 +87,7 @@ async def test_who_is_cut_off_before_the_first_event_comes_back_to_where_it_bega
         assert [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests] == [[], [b"0-6"]]
 
 
-async def test_who_had_heard_of_more_than_there_is_goes_on_from_where_the_server_begins_anew(kind: Kind) -> None:
+async def test_position_beyond_last_event_resumes_at_server_position(kind: Kind) -> None:
     async def restored(visit: Visit) -> None:
         await visit.request()
         await visit.say(HEAD + b': listening\nid: 0-6\n\nevent: anew\ndata: {"detail": "From now on."}\n\n')
@@ -102,7 +102,7 @@ async def test_who_had_heard_of_more_than_there_is_goes_on_from_where_the_server
         assert re.findall(rb"(?i)last-event-id: (\S+)", raw.requests[-1]) == [b"0-6"]
 
 
-async def test_a_server_that_is_gone_for_good_is_told(kind: Kind) -> None:
+async def test_events_raise_when_server_stays_away(kind: Kind) -> None:
     async def broken(visit: Visit) -> None:
         await visit.request()
         visit.reset()
@@ -114,7 +114,7 @@ async def test_a_server_that_is_gone_for_good_is_told(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("body", [b"id: 1\ndata: {}\n\n", b"id: 1\ndata: x\n\n", b"id: 1\ndata: [1]\n\n"])
-async def test_an_event_that_cannot_be_read_is_told(kind: Kind, body: bytes) -> None:
+async def test_unreadable_event_raises(kind: Kind, body: bytes) -> None:
     async def strange(visit: Visit) -> None:
         await visit.request()
         await visit.say(HEAD + body)

@@ -1,4 +1,4 @@
-"""Every method of both clients is called once on a real server, and answers have the fields their types promise."""
+"""Every method of both clients is called on a real server; responses match their types."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def test_posts(kind: Kind, server: Server) -> None:
         assert (await ask(lambda c: c.posts.cancel(other["posts"][0]["id"])))["status"] == "cancelled"
 
 
-async def test_lists_are_one_page_or_all_of_them(kind: Kind, server: Server) -> None:
+async def test_lists_return_one_page_or_all_items(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         who = (await account_of(ask))["id"]
         made = []
@@ -181,7 +181,7 @@ async def test_jobs(kind: Kind, server: Server) -> None:
         assert resolved["state"] == "failed"
 
 
-async def test_what_failed_and_what_is_uncertain(kind: Kind, server: Server) -> None:
+async def test_dead_letters_and_uncertain_jobs(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         letters = await failing(server, ask, Reject("It is too long."), 4)
         first = letters[0]
@@ -201,7 +201,7 @@ async def test_what_failed_and_what_is_uncertain(kind: Kind, server: Server) -> 
         fits(told, UncertainJobView)
         assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
         fits(await ask(lambda c: c.uncertain.get(doubtful)), UncertainJobDetailsView)
-        fits(await ask(lambda c: c.uncertain.look(doubtful)), LookupResultView)
+        fits(await ask(lambda c: c.uncertain.lookup(doubtful)), LookupResultView)
 
 
 async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
@@ -229,7 +229,7 @@ async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
         assert (await ask(lambda c: c.circuits.page()))["data"]
 
 
-async def test_what_may_start(kind: Kind, server: Server) -> None:
+async def test_pauses_caps_and_cooldowns(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         brand = uuid4().hex
         paused = await ask(lambda c: c.gates.pause("brand", brand, reason="recall"))
@@ -237,13 +237,13 @@ async def test_what_may_start(kind: Kind, server: Server) -> None:
         assert (paused["scope"], paused["name"], paused["reason"]) == ("brand", brand, "recall")
         assert (await ask(lambda c: c.gates.resume("brand", brand)))["name"] == brand
         with pytest.raises(NotFound):
-            await ask(lambda c: c.gates.warm("channel", "mastodon"))
+            await ask(lambda c: c.gates.end_cooldown("channel", "mastodon"))
         fits(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), ChannelCapView)
         assert await ask(lambda c: c.gates.cap("mastodon", None)) == {"channel": "mastodon", "cap": None}
         fits(await ask(lambda c: c.dispatch_due()), DispatchResultView)
 
 
-async def test_who_may_come_in(kind: Kind, server: Server) -> None:
+async def test_users_and_api_keys(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         name = uuid4().hex[:12]
         key = await ask(lambda c: c.api_keys.add(name, "viewer", brands=["acme"], expires_at=LATER, reason="a page"))
@@ -261,7 +261,7 @@ async def test_who_may_come_in(kind: Kind, server: Server) -> None:
         assert (await ask(lambda c: c.users.remove(who)))["id"] == who
 
 
-async def test_a_file_of_posts(kind: Kind, server: Server) -> None:
+async def test_imports(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         who = (await account_of(ask))["id"]
         file = f"text,accounts,at\n{uuid4()},{who},{LATER}\n".encode()
@@ -272,7 +272,7 @@ async def test_a_file_of_posts(kind: Kind, server: Server) -> None:
         assert (await ask(lambda c: c.imports.get(checked["id"])))["state"] == saved["state"]
 
 
-async def test_the_simulated_networks(kind: Kind, server: Server) -> None:
+async def test_sandbox(kind: Kind, server: Server) -> None:
     """There are none beside this server."""
     async with kind.of(server, retry=RetryOptions(attempts=1)) as ask:
         questions: list[Any] = [
@@ -290,7 +290,7 @@ async def test_the_simulated_networks(kind: Kind, server: Server) -> None:
                 await ask(question)
 
 
-async def test_the_whole_house(kind: Kind, server: Server) -> None:
+async def test_methods_of_the_client_itself(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         await account_of(ask)
         await ask(lambda c: c.jobs.create("report", channel=uuid4().hex, run_at=LATER))
@@ -305,12 +305,12 @@ async def test_the_whole_house(kind: Kind, server: Server) -> None:
         fits(lines[0], AuditEntryView)
         assert [one["seq"] for one in lines] == [*range(len(lines), 0, -1)]
         assert (await ask(lambda c: c.verify_audit()))["verified"]
-        assert "ran" in await ask(lambda c: c.simulate("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
+        assert "ran" in await ask(lambda c: c.forecast("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
         fits(await ask(lambda c: c.me()), CallerView)
         [event] = await ask.every(lambda c: c.events(after="0-0"), 1)
         fits(event, EventView)
 
 
-def test_no_method_is_left_out() -> None:
+def test_every_method_is_called_above() -> None:
     """Every question above is put to a client that is called c."""
     assert set(re.findall(r"\bc\.([a-z_.]+)\(", Path(__file__).read_text())) == every_method()

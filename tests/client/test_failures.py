@@ -93,7 +93,7 @@ def posts_of(household: Server, account: str) -> list[Any]:
     return found
 
 
-async def test_an_answer_that_is_lost_twice_leaves_one_post(kind: Kind, server: Server) -> None:
+async def test_response_lost_twice_leaves_one_post(kind: Kind, server: Server) -> None:
     who, key = account_of(server), (server.folder / "api.key").read_text().strip()
     async with losing(server, 2) as proxy, kind.asker(proxy.url, key) as ask:
         made = await ask(lambda c: c.posts.create(text="Once", accounts=[who], at=LATER))
@@ -102,7 +102,7 @@ async def test_an_answer_that_is_lost_twice_leaves_one_post(kind: Kind, server: 
     assert [one["id"] for one in posts_of(server, who)] == [made["posts"][0]["id"]]
 
 
-async def test_a_job_whose_answer_is_lost_is_queued_once(kind: Kind, server: Server) -> None:
+async def test_lost_response_queues_job_once(kind: Kind, server: Server) -> None:
     channel, key = uuid4().hex, (server.folder / "api.key").read_text().strip()
     async with losing(server, 1) as proxy, kind.asker(proxy.url, key) as ask:
         job = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
@@ -110,7 +110,7 @@ async def test_a_job_whose_answer_is_lost_is_queued_once(kind: Kind, server: Ser
     assert found["id"] == job["id"]
 
 
-async def test_two_calls_are_two_posts_and_one_key_is_one(kind: Kind, server: Server) -> None:
+async def test_two_calls_create_two_posts_and_one_key_creates_one(kind: Kind, server: Server) -> None:
     who = account_of(server)
     async with kind.of(server) as ask:
         said = {"text": "Again", "accounts": [who], "at": LATER, "key": str(uuid4())}
@@ -121,7 +121,7 @@ async def test_two_calls_are_two_posts_and_one_key_is_one(kind: Kind, server: Se
     assert len(posts_of(server, who)) == 1
 
 
-async def test_what_has_no_key_is_sent_once_whatever_happens(kind: Kind, server: Server) -> None:
+async def test_request_without_key_is_sent_once(kind: Kind, server: Server) -> None:
     who, key = account_of(server), (server.folder / "api.key").read_text().strip()
     post = server.api.ask("POST", "/v1/posts", {"text": "x", "accounts": [who], "at": LATER}).json["id"]
     async with losing(server, 9) as proxy, kind.asker(proxy.url, key) as ask:
@@ -136,9 +136,7 @@ async def test_what_has_no_key_is_sent_once_whatever_happens(kind: Kind, server:
 
 
 @pytest.mark.slow
-async def test_a_server_killed_in_the_middle_of_a_create_has_one_post_after_it_came_back(
-    kind: Kind, tmp_path: Path
-) -> None:
+async def test_server_killed_during_create_has_one_post_after_restart(kind: Kind, tmp_path: Path) -> None:
     """Its request arrives; the server dies before or after it is written; a new one takes what is sent again."""
     first = Server(tmp_path / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9")
     who, key = account_of(first), (first.folder / "api.key").read_text().strip()
@@ -170,7 +168,7 @@ async def test_a_server_killed_in_the_middle_of_a_create_has_one_post_after_it_c
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_server_that_says_when_is_asked_again_then(kind: Kind, status: int) -> None:
+async def test_retry_waits_for_retry_after(kind: Kind, status: int) -> None:
     behaviour = in_turn(saying(status, Retry_After="3"), saying(200, {"name": "ada"}))
     async with RawServer(behaviour) as raw, kind.asker(raw.url, naps=False, jitter=lambda: 0.5) as ask:
         assert (await ask(lambda c: c.me()))["name"] == "ada"
@@ -179,9 +177,7 @@ async def test_a_server_that_says_when_is_asked_again_then(kind: Kind, status: i
 
 
 @pytest.mark.parametrize(("status", "error"), [(429, PostinoError), (503, StoreUnreachable)])
-async def test_a_server_that_stays_busy_is_left_alone_and_its_words_are_told(
-    kind: Kind, status: int, error: type[PostinoError]
-) -> None:
+async def test_retries_end_with_the_servers_message(kind: Kind, status: int, error: type[PostinoError]) -> None:
     problem = {"detail": "Not now.", "request_id": "r-1"}
     async with RawServer(saying(status, problem)) as raw, kind.asker(raw.url, naps=False) as ask:
         with pytest.raises(error, match=r"Not now\.") as told:
@@ -190,7 +186,7 @@ async def test_a_server_that_stays_busy_is_left_alone_and_its_words_are_told(
         assert (len(raw.requests), len(ask.slept), len(set(keys(raw)))) == (4, 3, 1)
 
 
-async def test_a_server_that_asks_for_more_than_there_is_patience_is_not_waited_for(kind: Kind) -> None:
+async def test_long_retry_after_is_not_waited_for(kind: Kind) -> None:
     behaviour = saying(429, {"detail": "In an hour."}, Retry_After="3600")
     async with RawServer(behaviour) as raw, kind.asker(raw.url, naps=False) as ask:
         with pytest.raises(PostinoError, match="In an hour"):
@@ -198,7 +194,7 @@ async def test_a_server_that_asks_for_more_than_there_is_patience_is_not_waited_
         assert (len(raw.requests), ask.slept) == (1, [])
 
 
-async def test_nobody_there_is_told_with_the_key_to_go_on_with(kind: Kind) -> None:
+async def test_unreachable_server_raises_with_idempotency_key(kind: Kind) -> None:
     async with RawServer(breaking) as raw:
         url = raw.url
     async with kind.asker(url, retry=RetryOptions(attempts=2, first_delay=timedelta(milliseconds=1))) as ask:
@@ -208,7 +204,7 @@ async def test_nobody_there_is_told_with_the_key_to_go_on_with(kind: Kind) -> No
             await ask(lambda c: c.me())
 
 
-async def test_a_server_that_says_nothing_is_not_waited_for_longer_than_the_time_out(kind: Kind) -> None:
+async def test_silent_server_times_out(kind: Kind) -> None:
     async def silent(visit: Visit) -> None:
         await visit.request()
         await asyncio.Event().wait()
@@ -228,7 +224,7 @@ async def test_a_server_that_says_nothing_is_not_waited_for_longer_than_the_time
         (saying(500, b"[1]"), "no reason"),
     ],
 )
-async def test_what_is_not_postino_is_told_as_such(
+async def test_response_of_another_server_raises(
     kind: Kind, behaviour: Callable[[Visit], Awaitable[None]], words: str
 ) -> None:
     async with RawServer(behaviour) as raw, kind.asker(raw.url) as ask:
@@ -237,7 +233,7 @@ async def test_what_is_not_postino_is_told_as_such(
         assert len(raw.requests) == 1
 
 
-async def test_refusals_are_postinos_own_in_the_servers_words(kind: Kind, server: Server) -> None:
+async def test_error_responses_raise_with_the_servers_message(kind: Kind, server: Server) -> None:
     nobody = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
     who = account_of(server)
     async with kind.of(server) as ask:
@@ -260,7 +256,7 @@ async def test_refusals_are_postinos_own_in_the_servers_words(kind: Kind, server
             await ask(lambda c: c.me())
 
 
-async def test_no_key_and_no_credentials_are_in_what_is_shown_or_raised(kind: Kind) -> None:
+async def test_errors_and_reprs_contain_no_secrets(kind: Kind) -> None:
     async def echo(visit: Visit) -> None:
         said = (await visit.request()).decode()
         problems = [{"field": "x", "message": said}]
@@ -293,9 +289,7 @@ async def test_no_key_and_no_credentials_are_in_what_is_shown_or_raised(kind: Ki
         ("http://x", "", "key"),
     ],
 )
-async def test_an_address_or_a_key_that_cannot_be_is_refused_and_not_shown(
-    kind: Kind, url: str, key: str | None, field: str
-) -> None:
+async def test_invalid_url_or_key_is_rejected_and_not_shown(kind: Kind, url: str, key: str | None, field: str) -> None:
     with pytest.raises(WrongUse) as told:
         async with kind.asker(url, key):
             pass

@@ -1,4 +1,4 @@
-"""What is sent again, and when: as tables."""
+"""When a request is retried, and after which delay."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def answer(status: int, retry_after: str | None = None) -> ApiResponse:
 
 @pytest.mark.parametrize("said", [NO_ANSWER, answer(429), answer(502), answer(503), answer(504)])
 @pytest.mark.parametrize("request_", [LOOK, KEYED])
-def test_what_does_no_harm_twice_is_sent_again(request_: ApiRequest[Any], said: ApiResponse | NoResponse) -> None:
+def test_repeatable_requests_are_retried(request_: ApiRequest[Any], said: ApiResponse | NoResponse) -> None:
     waits = [retry_delay(request_, said, tried, PATIENCE, 1.0, NOW) for tried in (1, 2, 3)]
     assert waits == [timedelta(seconds=1), timedelta(seconds=2), None]
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE", "PUT"])
 @pytest.mark.parametrize("said", [NO_ANSWER, answer(429, "1"), answer(502), answer(503, "1"), answer(504)])
-def test_what_changes_something_and_has_no_key_is_never_sent_again(method: str, said: ApiResponse | NoResponse) -> None:
+def test_change_without_key_is_never_retried(method: str, said: ApiResponse | NoResponse) -> None:
     assert retry_delay(ApiRequest(method, "/v1/posts"), said, 1, PATIENCE, 0.5, NOW) is None
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 301, 400, 401, 403, 404, 409, 422, 500, 501])
-def test_an_answer_is_an_answer(status: int) -> None:
+def test_final_responses_are_not_retried(status: int) -> None:
     assert retry_delay(LOOK, answer(status, "1"), 1, PATIENCE, 0.5, NOW) is None
 
 
@@ -59,15 +59,13 @@ def test_an_answer_is_an_answer(status: int) -> None:
         ("²", 0.75),
     ],
 )
-def test_the_server_says_when(said: str, seconds: float | None) -> None:
+def test_retry_after_sets_the_delay(said: str, seconds: float | None) -> None:
     wait = retry_delay(LOOK, answer(503, said), 1, PATIENCE, 0.5, NOW)
     assert wait == (None if seconds is None else timedelta(seconds=seconds))
 
 
 @given(st.integers(1, 40), st.floats(0, 1), st.integers(0, 30))
-def test_nobody_waits_longer_than_patience_has_or_comes_sooner_than_it_was_told(
-    tried: int, jitter: float, asked: int
-) -> None:
+def test_delay_is_between_retry_after_and_maximum(tried: int, jitter: float, asked: int) -> None:
     retry = RetryOptions(attempts=50)
     usual = retry_delay(KEYED, NO_ANSWER, tried, retry, jitter, NOW)
     assert usual is not None

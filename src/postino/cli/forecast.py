@@ -74,7 +74,7 @@ def show_forecast(
     filters: dict[str, Any] = {"timezone": timezone, "channel": channel, "brand": brand, "workers": workers}
     with use_option_names(), open_api(target) as postino:
         forecast: dict[str, Any] = {
-            **postino.simulate(
+            **postino.forecast(
                 until, from_at=from_, **filters, seconds_per_job=seconds_per_job, picture=path is not None
             )
         }

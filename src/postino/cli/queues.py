@@ -191,7 +191,7 @@ def end_cooldown(
     scope, name = parse_gate(None, channel, None, account)
     with open_api(target) as postino:
         resolved = resolve_scope_name(postino, scope, name)
-        gate = postino.gates.warm("account" if scope is Scope.ACCOUNT else "channel", resolved, reason=reason)
+        gate = postino.gates.end_cooldown("account" if scope is Scope.ACCOUNT else "channel", resolved, reason=reason)
     output.print_result(gate, f"{describe_scope(gate)} is no longer in cooldown.", as_json=as_json)
 
 

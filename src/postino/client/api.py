@@ -106,7 +106,7 @@ class Api(Resource[SessionT]):
         return get("audit", limit=1, verify=True)
 
     @call
-    def simulate(
+    def forecast(
         self,
         until: Instant,
         *,

@@ -87,7 +87,9 @@ class Gates(Resource[SessionT]):
         return post("gates", scope, "resume", name=name, reason=reason)
 
     @call
-    def warm(self, scope: Literal["channel", "account"], name: str, *, reason: str = "") -> ApiRequest[GateView]:
+    def end_cooldown(
+        self, scope: Literal["channel", "account"], name: str, *, reason: str = ""
+    ) -> ApiRequest[GateView]:
         """End a cooldown early."""
         return post("gates", scope, "end-cooldown", name=name, reason=reason)
 

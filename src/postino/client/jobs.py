@@ -198,6 +198,6 @@ class Uncertain(Resource[SessionT]):
         return get("uncertain", job_id)
 
     @call
-    def look(self, job_id: Id) -> ApiRequest[LookupResultView]:
+    def lookup(self, job_id: Id) -> ApiRequest[LookupResultView]:
         """Look up the job on its network now. Changes nothing."""
         return post("uncertain", job_id, "lookup")

@@ -1,4 +1,4 @@
-"""A queue in a data directory, and jobs in every state, for commands to be tried on."""
+"""A queue in a data directory with jobs in any state, to run commands on."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """How a command ended and what it said."""
+class CommandResult:
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -34,7 +34,7 @@ class Answer:
         return json.loads(self.out)
 
     @property
-    def refusal(self) -> Any:
+    def error(self) -> Any:
         return json.loads(self.err)["error"]
 
     @property
@@ -43,8 +43,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Puts jobs into a queue and settles them, without a worker."""
+class LocalQueue:
+    """A queue in a data directory, whose jobs are settled without a worker."""
 
     folder: Path
 
@@ -59,7 +59,7 @@ class Desk:
         return self.perform(lambda app: app.enqueue(type, payload, **details))
 
     def settled(self, outcome: Outcome, failure: AttemptError | None = None, **details: Any) -> Job:
-        """A job whose only attempt ended like this."""
+        """Return a job whose only attempt had this outcome."""
 
         async def work(app: Postino) -> Job:
             job = await app.enqueue("post", {"text": "ciao"}, **{"max_attempts": 1, **details})

@@ -1,4 +1,4 @@
-"""A server that listens all the time, in a thread, over a queue that begins anew with every test."""
+"""An API server in a thread, whose queue is emptied for every test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEADLINE = 20.0
 KEYS = ("api.key", "vault.key")  # which the server has read
 
 
-class Served:
+class ThreadedServer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.app = make_app(load_config(folder, environment={}))
@@ -43,7 +43,7 @@ class Served:
 
     @contextmanager
     def open(self) -> Iterator[str]:
-        """Its address, while its database is open."""
+        """Yield the URL while the database is open."""
         life = self.app.router.lifespan_context(self.app)
         self.wait_for(life.__aenter__())
         try:
