@@ -74,22 +74,22 @@ class AdminApi:
     async def list_published(self, request: web.Request) -> web.Response:
         query = read_query(request, "all", "after", "network")
         reader = self.database.reader
-        found = record.list_published(
+        posts = record.list_published(
             reader,
             all_epochs=query.get("all") in ("1", "true"),
             after=parse_number(query.get("after", "0"), "after"),
             network=find_network(query["network"]).name if "network" in query else None,
         )
-        return web.json_response({"data": found, "epoch": record.get_epoch(reader)})
+        return web.json_response({"data": posts, "epoch": record.get_epoch(reader)})
 
     async def list_faults(self, request: web.Request) -> web.Response:
         everything = read_query(request, "all").get("all") in ("1", "true")
-        found = (
+        listed = (
             fault_schedule.list_all(self.database.reader)
             if everything
             else fault_schedule.list_pending(self.database.reader)
         )
-        return web.json_response({"data": [fault_schedule.render(fault) for fault in found]})
+        return web.json_response({"data": [fault_schedule.render(fault) for fault in listed]})
 
     async def add_fault(self, request: web.Request) -> web.Response:
         fault = faults.parse_fault(await read_body(request))
@@ -124,10 +124,10 @@ class AdminApi:
         if not 1 <= limit <= MAX_LIMIT:
             raise WrongUse(f"limit must be a whole number from 1 to {MAX_LIMIT}, not {limit}.", "limit")
         # Read by the writer's thread, after the ends of all earlier calls.
-        found = await self.database.write(
+        page = await self.database.write(
             lambda it: call_log.list_calls(it, network=network, account=query.get("account"), after=after, limit=limit)
         )
-        return web.json_response(found)
+        return web.json_response(page)
 
     async def list_networks(self, request: web.Request) -> web.Response:
         read_query(request)
@@ -176,10 +176,10 @@ class AdminApi:
 
     async def get_media(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        found = samples.read_sample(name) or find_media(self.database.reader, name)
-        if found is None:
+        media = samples.read_sample(name) or find_media(self.database.reader, name)
+        if media is None:
             raise NotFound(f"There is no media file {name}.")
-        mime, data = found
+        mime, data = media
         safe = mime if mime in SAFE_MEDIA_TYPES else "application/octet-stream"
         headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
         return web.Response(body=data, content_type=safe, headers=headers)

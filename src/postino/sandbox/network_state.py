@@ -94,13 +94,13 @@ class NetworkState:
         return next((to_object(row) for row in rows), None)
 
     def find_owned(self, kind: str, id: str) -> StoredObject | None:
-        found = self.find(kind, id)
-        return found if found and found.account == self.account.handle else None
+        stored = self.find(kind, id)
+        return stored if stored and stored.account == self.account.handle else None
 
     def update(self, kind: str, id: str, **changes: Any) -> None:
         """Change fields of an object; do nothing if it does not exist."""
-        if found := self.find(kind, id):
-            self.replace(kind, id, found.body | changes)
+        if stored := self.find(kind, id):
+            self.replace(kind, id, stored.body | changes)
 
     def replace(self, kind: str, id: str, body: Mapping[str, Any]) -> None:
         self.connection.execute(

@@ -24,17 +24,17 @@ def compile_path(prefix: str, path: str) -> re.Pattern[str]:
 
 async def read_call(request: web.Request, network: SandboxNetwork, path: str) -> SandboxCall:
     """Read a call. Raises RequestRefused, with the network's own error, if it cannot be parsed."""
-    found = [
+    matches = [
         (endpoint, match.groupdict())
         for endpoint in network.endpoints
         if request.method in endpoint.methods and (match := compile_path(network.prefix, endpoint.path).fullmatch(path))
     ]
-    if not found:
+    if not matches:
         raise RequestRefused(network.reply_not_found())
     params: dict[str, Any] = flatten_query(request.query)
     files: dict[str, SandboxFile] = {}
     body = b""
-    if found[0][0].raw:
+    if matches[0][0].raw:
         body = await request.read()
     elif request.content_type.startswith("multipart/"):
         try:
@@ -44,7 +44,7 @@ async def read_call(request: web.Request, network: SandboxNetwork, path: str) ->
     else:
         body = await request.read()
         params |= parse_body(request, body, network)
-    for endpoint, names in found:
+    for endpoint, names in matches:
         call = SandboxCall(
             endpoint=endpoint, url=f"{request.scheme}://{request.host}/{network.name}", path=names, params=params,
             files=files, body=body,
@@ -66,13 +66,13 @@ def parse_body(request: web.Request, body: bytes, network: SandboxNetwork) -> di
     if request.content_type == "application/x-www-form-urlencoded":
         return parse_form(body)
     try:
-        told = json.loads(body)
-        json.dumps(told, ensure_ascii=False).encode()  # half a pair of surrogates is no text
+        content = json.loads(body)
+        json.dumps(content, ensure_ascii=False).encode()  # raises for lone surrogates, which cannot be stored
     except (ValueError, RecursionError):
         raise RequestRefused(network.reply_bad_request("The body is not valid JSON")) from None
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise RequestRefused(network.reply_bad_request("The body is not a JSON object"))
-    return told
+    return content
 
 
 def parse_form(body: bytes) -> dict[str, Any]:
@@ -85,13 +85,13 @@ def flatten_query(query: MultiMapping[str]) -> dict[str, Any]:
 
 def merge_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the pairs as a dict; `name[]` becomes a list under `name`."""
-    found: dict[str, Any] = {}
+    params: dict[str, Any] = {}
     for name, value in pairs:
         if name.endswith("[]"):
-            found.setdefault(name[:-2], []).append(value)
+            params.setdefault(name[:-2], []).append(value)
         else:
-            found[name] = value
-    return found
+            params[name] = value
+    return params
 
 
 async def read_multipart(request: web.Request, params: dict[str, Any], files: dict[str, SandboxFile]) -> None:

@@ -323,9 +323,9 @@ def refuse_unknown(number: str) -> RequestRefused:
 
 def select_fields(call: SandboxCall, fields: Mapping[str, Any], *otherwise: str) -> dict[str, Any]:
     """Return the requested fields, and the id if there is one."""
-    wanted = [name.strip() for name in call.text("fields").split(",") if name.strip()] or [*(otherwise or ("id",))]
-    known = {name: value for name, value in fields.items() if name in (*wanted, "id")}
-    if call.text("fields") and (strange := [name for name in wanted if name not in fields]):
+    requested = [name.strip() for name in call.text("fields").split(",") if name.strip()] or [*(otherwise or ("id",))]
+    known = {name: value for name, value in fields.items() if name in (*requested, "id")}
+    if call.text("fields") and (strange := [name for name in requested if name not in fields]):
         raise refuse(100, f"Tried accessing nonexisting field ({strange[0]})")
     return known or dict(fields)
 

@@ -207,8 +207,8 @@ def render_tweet(call: SandboxCall, tweet: StoredObject, account: SandboxAccount
         "author_id": account.remote_id, "entities": {"urls": urls} if urls else {},
         "referenced_tweets": [{"type": "replied_to", "id": tweet.body["reply_to"]}] if tweet.body["reply_to"] else None,
     }  # fmt: skip
-    wanted = call.text("tweet.fields").split(",")
-    extra = {name: value for name, value in more.items() if name in wanted and value}
+    requested = call.text("tweet.fields").split(",")
+    extra = {name: value for name, value in more.items() if name in requested and value}
     return {"id": tweet.id, "text": shorten_links(text), "edit_history_tweet_ids": [tweet.id]} | extra
 
 

@@ -103,7 +103,7 @@ def put_bytes(call: SandboxCall, state: NetworkState) -> Reply:
         return reply_finished(state, session)
     first, last, total = parse_range(call)
     if session.body["size"] not in (None, total) or last - first + 1 != len(call.body) or last >= total:
-        raise refuse("badRequest", "The bytes do not fit the range that was told.")
+        raise refuse("badRequest", "The bytes do not fit the given range.")
     if last + 1 < total and len(call.body) % PIECE:
         raise refuse("badRequest", "All but the last piece must be multiples of 256 KiB.")
     if first != session.body["received"]:
