@@ -35,7 +35,7 @@ async def anna(harness: StoreHarness) -> StoredAccount:
     return stored
 
 
-async def test_an_account_is_kept_byte_for_byte(harness: StoreHarness) -> None:
+async def test_account_is_stored_byte_for_byte(harness: StoreHarness) -> None:
     said = account(brand="rosso", remote_id="did:1", sealed=bytes(range(256)))
     stored = await harness.store.save_account(said)
     assert stored == await harness.store.account("anna")
@@ -50,7 +50,7 @@ async def test_accounts_are_listed_oldest_first(harness: StoreHarness) -> None:
     assert [found.id for found in await harness.store.accounts()] == ["carla", "anna", "bruno"]
 
 
-async def test_an_unknown_account_is_not_found(harness: StoreHarness) -> None:
+async def test_unknown_account_is_not_found(harness: StoreHarness) -> None:
     for asked in (harness.store.account("nobody"), harness.store.set_account_state("nobody", EXPIRED, "why", ME)):
         with pytest.raises(NotFound, match="Account nobody does not exist"):
             await asked
@@ -66,13 +66,13 @@ async def test_new_credentials_replace_the_old_ones_and_nothing_else(
     assert len(await harness.store.accounts()) == 1
 
 
-async def test_an_account_does_not_change_its_network(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_account_cannot_change_its_network(harness: StoreHarness, anna: StoredAccount) -> None:
     with pytest.raises(Conflict, match="is on mastodon, not on bluesky"):
         await harness.store.save_account(account(network="bluesky"))
     assert await harness.store.account("anna") == anna
 
 
-async def test_while_its_token_has_ended_its_posts_wait_and_it_is_told(
+async def test_posts_wait_while_the_token_is_expired_and_an_event_says_so(
     harness: StoreHarness, anna: StoredAccount
 ) -> None:
     marked = await expire(harness)
@@ -85,26 +85,28 @@ async def test_while_its_token_has_ended_its_posts_wait_and_it_is_told(
     assert json.loads(line.detail) == event.data
 
 
-async def test_other_accounts_go_on_meanwhile(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_other_accounts_publish_while_one_token_is_expired(harness: StoreHarness, anna: StoredAccount) -> None:
     (other,) = await create(harness.store, wanted("bruno"))
     await expire(harness)
     assert [job.id for job in await harness.take()] == [other.job.id]
 
 
-async def test_connecting_it_again_lets_its_posts_go_on(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_reconnecting_releases_waiting_posts(harness: StoreHarness, anna: StoredAccount) -> None:
     await expire(harness)
     again = await harness.store.save_account(account(sealed=b"new"))
     assert (again.state, again.reason) == (AccountState.ACTIVE, None)
     assert not await is_held(harness)
 
 
-async def test_marking_it_active_lets_its_posts_go_on_too(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_marking_an_account_active_releases_waiting_posts(harness: StoreHarness, anna: StoredAccount) -> None:
     await expire(harness)
     await harness.store.set_account_state("anna", AccountState.ACTIVE, None, ME)
     assert not await is_held(harness)
 
 
-async def test_however_often_and_for_whatever_reason_it_was_refused(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_reconnecting_releases_posts_after_any_number_of_refusals(
+    harness: StoreHarness, anna: StoredAccount
+) -> None:
     for reason in ("the token has ended", "the password was changed", "the password was changed"):
         await expire(harness, reason)
     assert await is_held(harness)
@@ -112,7 +114,7 @@ async def test_however_often_and_for_whatever_reason_it_was_refused(harness: Sto
     assert not await is_held(harness)
 
 
-async def test_a_persons_own_pause_is_left_alone(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_reconnecting_does_not_end_a_pause_of_a_person(harness: StoreHarness, anna: StoredAccount) -> None:
     await harness.store.pause(Scope.ACCOUNT, "anna", AuditContext("maria", "holidays"))
     await expire(harness)
     gates = await harness.store.gates_for(Scope.ACCOUNT, "anna")
@@ -126,7 +128,7 @@ async def test_a_persons_own_pause_is_left_alone(harness: StoreHarness, anna: St
     assert not await is_held(harness)
 
 
-async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(
+async def test_reconnecting_does_not_open_a_gate_closed_later_by_a_person(
     harness: StoreHarness, anna: StoredAccount
 ) -> None:
     await expire(harness)
@@ -135,7 +137,7 @@ async def test_nor_is_one_opened_that_a_person_closed_later_for_another_reason(
     assert await is_held(harness)
 
 
-async def test_a_person_can_resume_it_only_from_a_persons_pause(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_resume_ends_only_a_pause_of_a_person(harness: StoreHarness, anna: StoredAccount) -> None:
     await expire(harness)
     with pytest.raises(NotFound, match="The account anna is not paused"):
         await harness.store.resume(Scope.ACCOUNT, "anna", ME)
@@ -148,32 +150,34 @@ async def test_a_person_can_resume_it_only_from_a_persons_pause(harness: StoreHa
 
 
 @pytest.mark.parametrize("reason", ["no\x00luck", "half \ud83d"])
-async def test_it_is_held_whatever_the_network_said(harness: StoreHarness, anna: StoredAccount, reason: str) -> None:
+async def test_expired_account_is_held_whatever_the_reason_text(
+    harness: StoreHarness, anna: StoredAccount, reason: str
+) -> None:
     await expire(harness, reason)
     assert await is_held(harness)
     await harness.store.save_account(account(sealed=b"new"))
     assert not await is_held(harness)
 
 
-async def test_credentials_are_not_shown(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_credentials_are_not_in_the_repr(harness: StoreHarness, anna: StoredAccount) -> None:
     assert "sealed" not in repr(await harness.store.save_account(account(sealed=b"secret")))
 
 
-async def test_new_credentials_do_not_end_a_persons_pause(harness: StoreHarness, anna: StoredAccount) -> None:
+async def test_new_credentials_do_not_end_a_pause(harness: StoreHarness, anna: StoredAccount) -> None:
     await harness.store.set_account_state("anna", AccountState.PAUSED, "holidays", ME)
     stored = await harness.store.save_account(account())
     assert (stored.state, stored.reason) == (AccountState.PAUSED, "holidays")
     assert await is_held(harness)
 
 
-async def test_an_account_whose_name_is_as_long_as_a_job_s_id_is_one_like_any_other(harness: StoreHarness) -> None:
+async def test_account_id_as_long_as_a_job_id_stays_text(harness: StoreHarness) -> None:
     name = "mastodon:ada-1a2b3c4d@social.example"
     assert len(name) == 36
     await harness.store.save_account(account(name))
     assert (await harness.store.account(name)).id == name
 
 
-async def test_of_two_who_add_the_same_account_at_once_one_does(harness: StoreHarness) -> None:
+async def test_concurrent_adds_of_one_account_have_one_winner(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store()]
     brands = ["rosso", "verde"] * 3
     tries = [stores[number % 2].add_account(account(brand=brand), ME) for number, brand in enumerate(brands)]
@@ -184,9 +188,7 @@ async def test_of_two_who_add_the_same_account_at_once_one_does(harness: StoreHa
     assert [line.action for line in await harness.store.audit()] == ["account.added"]
 
 
-async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(
-    harness: StoreHarness, anna: StoredAccount
-) -> None:
+async def test_brand_changes_only_when_no_post_of_the_account_waits(harness: StoreHarness, anna: StoredAccount) -> None:
     with pytest.raises(Conflict, match=r"anna was not given to another brand: 1 of its posts is .* cancel or resolve"):
         await harness.store.save_account(account(brand="rosso", sealed=b"new"))
     assert await harness.store.account("anna") == anna
@@ -199,7 +201,7 @@ async def test_it_is_given_to_another_brand_only_when_none_of_its_posts_waits(
         await harness.store.save_account(account(sealed=b"new"), before=anna)
 
 
-async def test_what_is_told_of_an_account_keeps_the_brand_it_had_then(harness: StoreHarness) -> None:
+async def test_account_event_keeps_the_brand_of_its_time(harness: StoreHarness) -> None:
     await harness.store.save_account(account(brand="rosso"))
     await expire(harness)
     await harness.store.start_cooldown(Scope.ACCOUNT, "anna", None, "too many")

@@ -26,12 +26,12 @@ async def trail(store: Store, clock: Clock) -> list[AuditEntry]:
     return await oldest_first(store)
 
 
-async def test_an_untouched_trail_verifies(trail: list[AuditEntry]) -> None:
+async def test_untouched_audit_trail_verifies(trail: list[AuditEntry]) -> None:
     assert [line.seq for line in trail] == [1, 2, 3, 4, 5]
     assert find_broken_entry(trail) is None
 
 
-async def test_the_newest_lines_are_listed_first(store: Store, trail: list[AuditEntry]) -> None:
+async def test_newest_audit_entries_are_listed_first(store: Store, trail: list[AuditEntry]) -> None:
     assert list(await store.audit(limit=2)) == [trail[4], trail[3]]
 
 
@@ -40,14 +40,16 @@ async def test_the_newest_lines_are_listed_first(store: Store, trail: list[Audit
     ["actor = 'mario'", "action = 'gate.resumed'", "subject = 'brand:x'", "reason = ''", "detail = 'x'",
      "at = '2026-01-01T00:00:00.000000Z'", "hash = 'ff'"],
 )  # fmt: skip
-async def test_a_changed_line_is_found(store: Store, database: Database, trail: list[AuditEntry], change: str) -> None:
+async def test_changed_audit_entry_is_found(
+    store: Store, database: Database, trail: list[AuditEntry], change: str
+) -> None:
     database.sql(f"UPDATE {{audit}} SET {change} WHERE seq = 3")
     broken = find_broken_entry(await oldest_first(store))
     assert broken is not None
     assert broken.seq == 3
 
 
-async def test_a_missing_line_is_found_by_the_one_after_it(
+async def test_missing_audit_entry_is_found_by_the_next_one(
     store: Store, database: Database, trail: list[AuditEntry]
 ) -> None:
     database.sql("DELETE FROM {audit} WHERE seq = 2")
@@ -56,14 +58,14 @@ async def test_a_missing_line_is_found_by_the_one_after_it(
     assert broken.seq == 3
 
 
-async def test_words_cannot_move_from_one_field_to_the_next(
+async def test_text_cannot_move_between_audit_fields_unnoticed(
     store: Store, database: Database, trail: list[AuditEntry]
 ) -> None:
     database.sql("UPDATE {audit} SET reason = 'because', detail = ' è' WHERE seq = 5")
     assert find_broken_entry(await oldest_first(store)) is not None
 
 
-async def test_many_hands_write_one_chain(harness: StoreHarness) -> None:
+async def test_concurrent_actions_write_one_audit_chain(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store(), await harness.another_store()]
     await asyncio.gather(*(stores[turn % 3].pause(Scope.BRAND, str(turn), ME) for turn in range(30)))
     trail = await oldest_first(harness.store)
@@ -71,7 +73,7 @@ async def test_many_hands_write_one_chain(harness: StoreHarness) -> None:
     assert find_broken_entry(trail) is None
 
 
-async def test_a_deed_that_is_refused_leaves_no_line(harness: StoreHarness) -> None:
+async def test_refused_action_leaves_no_audit_entry(harness: StoreHarness) -> None:
     with pytest.raises(LookupError):
         await harness.store.resume(Scope.BRAND, "never paused", ME)
     assert await harness.store.audit() == []

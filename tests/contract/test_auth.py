@@ -43,7 +43,7 @@ async def actions(store: Store) -> list[str]:
     return [line.action for line in trail]
 
 
-async def test_a_key_is_kept_with_everything_about_it(store: Store, clock: Clock) -> None:
+async def test_api_key_is_stored_with_all_its_fields(store: Store, clock: Clock) -> None:
     wanted = a_key(brands=frozenset({"b", "a"}), expires_at=clock.later(days=1))
     made = await store.add_api_key(wanted, ME)
     assert made.created_at == clock.now
@@ -56,7 +56,7 @@ async def test_a_key_is_kept_with_everything_about_it(store: Store, clock: Clock
     assert json.loads(line.detail)["brands"] == ["a", "b"]
 
 
-async def test_two_keys_never_have_one_name_but_that_of_a_removed_one_is_free(store: Store) -> None:
+async def test_api_key_names_are_unique_until_removed(store: Store) -> None:
     made = await store.add_api_key(a_key(), ME)
     with pytest.raises(Conflict, match="There is an API key 'ci' already"):
         await store.add_api_key(a_key(), ME)
@@ -65,7 +65,7 @@ async def test_two_keys_never_have_one_name_but_that_of_a_removed_one_is_free(st
     assert await actions(store) == ["api_key.added", "api_key.removed", "api_key.added"]
 
 
-async def test_a_removed_key_is_gone_at_once_and_removing_it_again_is_refused(store: Store) -> None:
+async def test_removed_api_key_is_gone_at_once(store: Store) -> None:
     made = await store.add_api_key(a_key(), ME)
     assert (await store.remove_api_key(made.id, ME)).name == "ci"
     assert (await store.api_keys_by_prefix(made.prefix))[0] == []
@@ -83,7 +83,7 @@ async def test_keys_and_users_are_listed_page_by_page(store: Store) -> None:
     assert list(await store.users(users[1].id, 10)) == users[2:]
 
 
-async def test_when_a_key_was_used_is_written(store: Store, clock: Clock) -> None:
+async def test_use_of_an_api_key_is_recorded(store: Store, clock: Clock) -> None:
     made = await store.add_api_key(a_key(), ME)
     clock.turn(minutes=3)
     await store.touch_api_key(made.id)
@@ -91,7 +91,7 @@ async def test_when_a_key_was_used_is_written(store: Store, clock: Clock) -> Non
     assert found.last_used_at == clock.now
 
 
-async def test_a_name_is_taken_once_however_many_want_it_at_once(harness: StoreHarness) -> None:
+async def test_concurrent_adds_of_one_user_name_have_one_winner(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store()]
     wanted = [stores[turn % 2].add_user(a_user(), ME) for turn in range(6)]
     ended = await asyncio.gather(*wanted, return_exceptions=True)
@@ -100,7 +100,7 @@ async def test_a_name_is_taken_once_however_many_want_it_at_once(harness: StoreH
     assert await actions(harness.store) == ["user.added"]
 
 
-async def test_another_password_ends_every_session_and_every_link(store: Store, clock: Clock) -> None:
+async def test_new_password_ends_sessions_and_sign_in_links(store: Store, clock: Clock) -> None:
     ada, bob = await store.add_user(a_user(), ME), await store.add_user(a_user("bob"), ME)
     hers, his, link = a_session(ada, clock), a_session(bob, clock), a_session(ada, clock)
     await store.start_session(hers, ME)
@@ -115,7 +115,7 @@ async def test_another_password_ends_every_session_and_every_link(store: Store, 
     assert (await actions(store))[-1] == "user.changed"
 
 
-async def test_two_that_change_different_things_at_once_both_count(harness: StoreHarness) -> None:
+async def test_concurrent_changes_of_different_fields_are_both_kept(harness: StoreHarness) -> None:
     ada, other = await harness.store.add_user(a_user(), ME), await harness.another_store()
     await asyncio.gather(
         harness.store.change_user(replace(ada, role=Role.EDITOR), ["role"], ME),
@@ -126,7 +126,7 @@ async def test_two_that_change_different_things_at_once_both_count(harness: Stor
     assert (after.role, after.password, after.brands) == (Role.EDITOR, "$argon2id$2", frozenset({"b"}))
 
 
-async def test_another_role_holds_for_sessions_that_are_there(store: Store, clock: Clock) -> None:
+async def test_new_role_applies_to_existing_sessions(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     await store.change_user(User(id=ada.id, name="ada", role=Role.EDITOR, password=ada.password), ["role"], ME)
@@ -158,7 +158,7 @@ async def test_a_session_ends_once(store: Store, clock: Clock) -> None:
     assert await actions(store) == ["user.added", "session.started", "session.ended"]
 
 
-async def test_a_session_is_seen(store: Store, clock: Clock) -> None:
+async def test_use_of_a_session_is_recorded(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     clock.turn(hours=1)
@@ -168,9 +168,7 @@ async def test_a_session_is_seen(store: Store, clock: Clock) -> None:
     assert found[0].seen_at == clock.now
 
 
-async def test_what_has_expired_is_swept_away_by_the_next_who_comes_in(
-    store: Store, clock: Clock, database: Database
-) -> None:
+async def test_expired_sessions_are_pruned_by_the_next_login(store: Store, clock: Clock, database: Database) -> None:
     ada = await store.add_user(a_user(), ME)
     for _ in range(3):
         await store.start_session(a_session(ada, clock, expires_at=clock.later(hours=1)), ME)
@@ -181,7 +179,7 @@ async def test_what_has_expired_is_swept_away_by_the_next_who_comes_in(
     assert database.sql("SELECT count(*) FROM {sign_in_links}") == [(0,)]
 
 
-async def test_a_link_is_followed_once_however_many_follow_it_at_once(harness: StoreHarness) -> None:
+async def test_sign_in_link_works_once(harness: StoreHarness) -> None:
     ada = await harness.store.add_user(a_user(), ME)
     link = a_session(ada, harness.clock)
     await harness.store.add_sign_in_link(link, ME)
@@ -193,14 +191,14 @@ async def test_a_link_is_followed_once_however_many_follow_it_at_once(harness: S
     assert await actions(harness.store) == ["user.added", "sign_in.made", "session.started"]
 
 
-async def test_guesses_at_once_are_all_counted(harness: StoreHarness) -> None:
+async def test_concurrent_login_attempts_are_all_counted(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store(), await harness.another_store()]
     tries = {"ada": USER_POLICY, "here": ADDRESS_POLICY}
     told = await asyncio.gather(*(stores[turn % 3].begin_login(tries) for turn in range(30)))
     assert sum(one is None for one in told) == USER_POLICY.free
 
 
-async def test_a_wait_outlives_the_process_and_ends(harness: StoreHarness) -> None:
+async def test_login_throttle_survives_a_restart_and_ends(harness: StoreHarness) -> None:
     patience = {"ada": ThrottlePolicy(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
     assert [await harness.store.begin_login(patience) for _ in range(2)] == [None, None]
     again = await harness.another_store()
@@ -211,14 +209,14 @@ async def test_a_wait_outlives_the_process_and_ends(harness: StoreHarness) -> No
     assert await again.begin_login({"bob": patience["ada"]}) is None
 
 
-async def test_a_good_try_is_held_against_nobody(store: Store, database: Database) -> None:
+async def test_good_login_is_not_counted(store: Store, database: Database) -> None:
     for _ in range(3):
         await store.begin_login({"ada": USER_POLICY, "here": ADDRESS_POLICY})
     await store.forgive_login("ada", "here")
     assert database.sql("SELECT subject, failures FROM {login_throttles}") == [("here", 2)]
 
 
-async def test_old_guesses_are_forgotten(store: Store, database: Database, clock: Clock) -> None:
+async def test_old_login_attempts_are_forgotten(store: Store, database: Database, clock: Clock) -> None:
     for number in range(4):
         await store.begin_login({f"user {number}": USER_POLICY})
     clock.turn(days=2)
@@ -226,7 +224,7 @@ async def test_old_guesses_are_forgotten(store: Store, database: Database, clock
     assert database.sql("SELECT subject, failures FROM {login_throttles}") == [("ada", 1)]
 
 
-async def test_the_trail_is_read_from_both_ends(store: Store) -> None:
+async def test_audit_trail_is_read_from_both_ends(store: Store) -> None:
     for number in range(5):
         await store.add_user(a_user(f"user{number}"), ME)
     assert [line.seq for line in await store.audit_page(None, 2)] == [5, 4]
@@ -236,14 +234,14 @@ async def test_the_trail_is_read_from_both_ends(store: Store) -> None:
 
 
 @pytest.mark.parametrize("table", ["api_keys", "users"])
-async def test_the_database_refuses_a_role_that_is_none(store: Store, database: Database, table: str) -> None:
+async def test_database_refuses_an_unknown_role(store: Store, database: Database, table: str) -> None:
     await store.add_api_key(a_key(), ME)
     await store.add_user(a_user(), ME)
     with pytest.raises(database.refusal):
         database.sql(f"UPDATE {{{table}}} SET role = 'emperor'")
 
 
-def test_nothing_that_is_printed_shows_what_proves_a_secret(clock: Clock) -> None:
+def test_repr_shows_no_secret(clock: Clock) -> None:
     shown = repr([a_key(), a_user(), a_session(a_user(), clock)])
     assert DIGEST not in shown
     assert "argon2" not in shown

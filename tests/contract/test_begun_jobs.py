@@ -65,7 +65,7 @@ async def parked(harness: StoreHarness, account: str = "acme", minutes: float = 
 
 
 @pytest.mark.parametrize("close", PASSED)
-async def test_what_only_people_want_does_not_hold_it_up_half_way(harness: StoreHarness, close: Close) -> None:
+async def test_pauses_and_blackouts_do_not_hold_a_begun_job(harness: StoreHarness, close: Close) -> None:
     begun = await parked(harness)
     await harness.put(account="acme", brand="shoes")
     harness.clock.turn(seconds=59)
@@ -79,7 +79,7 @@ async def test_what_only_people_want_does_not_hold_it_up_half_way(harness: Store
 
 
 @pytest.mark.parametrize("close", HELD)
-async def test_a_network_in_trouble_holds_it_up_as_all_the_rest(harness: StoreHarness, close: Close) -> None:
+async def test_breaker_and_cooldown_hold_a_begun_job(harness: StoreHarness, close: Close) -> None:
     begun = await parked(harness)
     await close(harness)
     harness.clock.turn(seconds=30)
@@ -92,7 +92,7 @@ async def test_a_network_in_trouble_holds_it_up_as_all_the_rest(harness: StoreHa
     assert await harness.take() == []
 
 
-async def test_it_goes_before_what_has_sent_nothing(harness: StoreHarness) -> None:
+async def test_begun_job_is_claimed_before_jobs_that_sent_nothing(harness: StoreHarness) -> None:
     begun = await parked(harness)
     await harness.put(account="acme", brand="shoes")
     await harness.put(account="other", brand="shoes")
@@ -100,7 +100,7 @@ async def test_it_goes_before_what_has_sent_nothing(harness: StoreHarness) -> No
     assert ids(await harness.take(1)) == {begun.id}
 
 
-async def test_many_of_one_account_keep_no_slot_from_those_of_others(harness: StoreHarness) -> None:
+async def test_begun_jobs_of_one_account_take_no_slot_from_others(harness: StoreHarness) -> None:
     first = [await parked(harness, "acme") for _ in range(3)]
     other = await parked(harness, "other")
     harness.clock.turn(minutes=1)
@@ -109,7 +109,7 @@ async def test_many_of_one_account_keep_no_slot_from_those_of_others(harness: St
     assert ids(claimed) - ids(first) == {other.id}
 
 
-async def test_an_account_with_a_call_that_may_be_under_way_goes_on_with_nothing_else(harness: StoreHarness) -> None:
+async def test_account_with_a_call_in_doubt_runs_no_other_job(harness: StoreHarness) -> None:
     begun = await parked(harness)
     lost = await harness.lost_answer(account="acme", brand="shoes")
     assert lost.lookup_at is not None
@@ -122,7 +122,7 @@ async def test_an_account_with_a_call_that_may_be_under_way_goes_on_with_nothing
     assert first.id in {begun.id, lost.id}
 
 
-async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(harness: StoreHarness) -> None:
+async def test_job_that_ignores_blackouts_runs_in_a_blackout_but_not_in_a_pause(harness: StoreHarness) -> None:
     for close in (blacked_out(Scope.ALL), blacked_out(Scope.BRAND), blacked_out(Scope.ACCOUNT)):
         await close(harness)
     (pressing,) = await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
@@ -133,7 +133,7 @@ async def test_a_pressing_one_goes_out_in_a_blackout_and_in_no_pause(harness: St
     assert ids(await harness.take()) == {pressing.job.id}
 
 
-async def test_a_pressing_one_of_a_paused_account_does_not_slip_out_with_what_has_begun(harness: StoreHarness) -> None:
+async def test_job_that_ignores_blackouts_is_held_by_a_paused_account(harness: StoreHarness) -> None:
     begun = await parked(harness)
     await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
     await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))

@@ -40,7 +40,7 @@ def noon(harness: StoreHarness) -> datetime:
 
 @SCOPES
 @pytest.mark.parametrize("armed", [True, False])
-async def test_nothing_is_claimed_inside_and_all_of_it_at_the_first_instant_after(
+async def test_blackout_holds_jobs_until_its_last_instant(
     harness: StoreHarness, noon: datetime, scope: Scope, armed: bool
 ) -> None:
     await harness.store.add_blackout(blackout(scope), ME)
@@ -59,9 +59,7 @@ async def test_nothing_is_claimed_inside_and_all_of_it_at_the_first_instant_afte
 
 
 @SCOPES
-async def test_its_first_instant_is_inside_and_the_one_before_is_not(
-    harness: StoreHarness, noon: datetime, scope: Scope
-) -> None:
+async def test_blackout_begins_at_its_first_instant(harness: StoreHarness, noon: datetime, scope: Scope) -> None:
     await harness.store.add_blackout(blackout(scope), ME)
     first = await harness.put(account="acme", brand="shoes")
     harness.clock.now = noon + timedelta(hours=1) - INSTANT
@@ -72,7 +70,7 @@ async def test_its_first_instant_is_inside_and_the_one_before_is_not(
 
 
 @pytest.mark.parametrize("scope", [Scope.ALL, Scope.CHANNEL])
-async def test_what_has_no_account_is_covered_too(harness: StoreHarness, noon: datetime, scope: Scope) -> None:
+async def test_blackout_covers_jobs_without_an_account(harness: StoreHarness, noon: datetime, scope: Scope) -> None:
     jobs = await harness.put_many(3)
     await harness.store.add_blackout(blackout(scope, 12, 13), ME)
     assert await harness.take() == []
@@ -81,7 +79,9 @@ async def test_what_has_no_account_is_covered_too(harness: StoreHarness, noon: d
 
 
 @SCOPES
-async def test_one_that_is_added_or_removed_is_so_at_once(harness: StoreHarness, noon: datetime, scope: Scope) -> None:
+async def test_adding_or_removing_a_blackout_takes_effect_at_once(
+    harness: StoreHarness, noon: datetime, scope: Scope
+) -> None:
     held = await harness.put(account="acme", brand="shoes")
     assert await harness.take(0) == []
     added = await harness.store.add_blackout(blackout(scope, 11, 20), ME)
@@ -92,9 +92,7 @@ async def test_one_that_is_added_or_removed_is_so_at_once(harness: StoreHarness,
     assert ids(await harness.take()) == {held.id}
 
 
-async def test_where_two_overlap_the_later_end_counts_and_each_goes_by_itself(
-    harness: StoreHarness, noon: datetime
-) -> None:
+async def test_overlapping_blackouts_end_with_the_later_one(harness: StoreHarness, noon: datetime) -> None:
     job = await harness.put(account="acme", brand="shoes")
     long = await harness.store.add_blackout(blackout(Scope.BRAND, 11, 20), ME)
     await harness.store.add_blackout(blackout(Scope.ACCOUNT, 11, 15), ME)
@@ -106,7 +104,9 @@ async def test_where_two_overlap_the_later_end_counts_and_each_goes_by_itself(
 
 @pytest.mark.parametrize("scope", [Scope.BRAND, Scope.ACCOUNT])
 @pytest.mark.parametrize("armed", [True, False])
-async def test_the_next_look_is_at_its_end(harness: StoreHarness, noon: datetime, scope: Scope, armed: bool) -> None:
+async def test_next_due_time_is_the_end_of_the_blackout(
+    harness: StoreHarness, noon: datetime, scope: Scope, armed: bool
+) -> None:
     """Also for lanes that were ready when it began."""
     await harness.store.add_blackout(blackout(scope), ME)
     await harness.put(account="acme", brand="shoes", run_at=noon + timedelta(minutes=75))
@@ -120,7 +120,7 @@ async def test_the_next_look_is_at_its_end(harness: StoreHarness, noon: datetime
     )
 
 
-async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(harness: StoreHarness, noon: datetime) -> None:
+async def test_accounts_in_a_blackout_take_no_slot_from_others(harness: StoreHarness, noon: datetime) -> None:
     names = [f"acme{number:03}" for number in range(40)]
     for name in names:
         await harness.put(account=name)
@@ -134,7 +134,7 @@ async def test_forty_covered_accounts_keep_no_slot_from_one_that_is_free(harness
     assert len(await harness.take()) == 40
 
 
-async def test_they_are_listed_as_they_were_told_and_outlive_the_process(harness: StoreHarness, noon: datetime) -> None:
+async def test_blackouts_are_stored_as_given_and_survive_a_restart(harness: StoreHarness, noon: datetime) -> None:
     added = [
         await harness.store.add_blackout(blackout(scope, 22, 7, timezone="Europe/Rome", days=frozenset({0, 6})), ME)
         for scope in COVERED
@@ -144,7 +144,7 @@ async def test_they_are_listed_as_they_were_told_and_outlive_the_process(harness
     assert set((await another.poll("w1")).known.blackouts) == set(added)
 
 
-async def test_they_are_told_and_audited(harness: StoreHarness) -> None:
+async def test_blackout_changes_write_events_and_audit_entries(harness: StoreHarness) -> None:
     added = await harness.store.add_blackout(blackout(Scope.BRAND, reason="a quiet hour"), ME)
     await harness.store.remove_blackout(added.id, ME)
     told = [(event.type, event.data) for event in await harness.events()]
@@ -159,7 +159,7 @@ async def test_they_are_told_and_audited(harness: StoreHarness) -> None:
     ]  # fmt: skip
 
 
-async def test_one_that_is_not_there_cannot_be_removed(harness: StoreHarness) -> None:
+async def test_unknown_blackout_cannot_be_removed(harness: StoreHarness) -> None:
     with pytest.raises(NotFound, match=r"Blackout .* does not exist"):
         await harness.store.remove_blackout(uuid4(), ME)
     assert await harness.store.audit() == []

@@ -83,9 +83,7 @@ async def test_a_job_of_a_committed_transaction_runs(harness: StoreHarness, tran
 
 
 @every_door
-async def test_a_transaction_rolled_back_leaves_nothing_behind_not_even_its_key(
-    harness: StoreHarness, transaction: Any
-) -> None:
+async def test_rolled_back_transaction_leaves_neither_job_nor_key(harness: StoreHarness, transaction: Any) -> None:
     with suppress(ChangedMind):
         async with transaction(harness.database) as connection:
             (made,) = await harness.store.enqueue_on(connection, [new(key="k", account="acme", channel="fresh")])

@@ -47,9 +47,7 @@ async def half_opened(harness: StoreHarness, policy: BreakerPolicy = POLICY, pat
 
 
 @PATHS
-async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_on(
-    harness: StoreHarness, path: str
-) -> None:
+async def test_open_circuit_holds_its_channel_and_no_other(harness: StoreHarness, path: str) -> None:
     waiting = await put_some(harness, path)
     other = await harness.put(channel="exports", account="acme0")
     assert (await fail(harness, times=2)).state is CircuitState.CLOSED
@@ -64,7 +62,7 @@ async def test_after_so_many_failures_nothing_is_claimed_from_it_and_others_go_o
         assert (now_is.state, now_is.attempts, now_is.run_at) == (State.PENDING, 0, job.run_at)
 
 
-async def test_it_is_told_once_when_and_why_it_opened(harness: StoreHarness) -> None:
+async def test_opening_a_circuit_writes_one_event_with_the_reason(harness: StoreHarness) -> None:
     breaker = await fail(harness, times=5)
     (event,) = await told(harness)
     assert event.type == EventType.CIRCUIT_OPENED
@@ -72,7 +70,7 @@ async def test_it_is_told_once_when_and_why_it_opened(harness: StoreHarness) -> 
     assert event.data == {"service": "reports", "reason": "status 503", "until_at": breaker.until_at.isoformat()}
 
 
-async def test_failures_seen_by_several_stores_at_once_all_count(harness: StoreHarness) -> None:
+async def test_concurrent_failures_are_all_counted(harness: StoreHarness) -> None:
     stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
     policy = BreakerPolicy(failure_threshold=9)
     await asyncio.gather(*(stores[turn % 3].record_response("reports", False, policy, "down") for turn in range(9)))
@@ -81,7 +79,7 @@ async def test_failures_seen_by_several_stores_at_once_all_count(harness: StoreH
     assert [event.type for event in await told(harness)] == [EventType.CIRCUIT_OPENED]
 
 
-async def test_what_is_known_of_it_outlives_the_process(harness: StoreHarness) -> None:
+async def test_circuit_survives_a_restart(harness: StoreHarness) -> None:
     breaker = await fail(harness)
     another = await harness.another_store()
     assert list(await another.circuits()) == [breaker]
@@ -90,7 +88,7 @@ async def test_what_is_known_of_it_outlives_the_process(harness: StoreHarness) -
 
 @PATHS
 @pytest.mark.parametrize(("policy", "probes"), [(POLICY, 1), (TWO_PROBES, 2)])
-async def test_when_its_time_is_over_as_many_as_allowed_find_out_how_it_is(
+async def test_half_open_circuit_admits_its_number_of_probes(
     harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
     at = await half_opened(harness, policy, path)
@@ -102,7 +100,7 @@ async def test_when_its_time_is_over_as_many_as_allowed_find_out_how_it_is(
 
 @PATHS
 @pytest.mark.parametrize(("policy", "probes"), [(POLICY, 1), (TWO_PROBES, 2)])
-async def test_over_several_stores_at_once_it_is_half_opened_once_and_probed_by_no_more(
+async def test_concurrent_claims_half_open_a_circuit_once(
     harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
     await half_opened(harness, policy, path)
@@ -115,7 +113,7 @@ async def test_over_several_stores_at_once_it_is_half_opened_once_and_probed_by_
     assert [event.type for event in await told(harness)] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
 
 
-async def test_while_nothing_waits_for_it_nobody_half_opens_it(harness: StoreHarness) -> None:
+async def test_circuit_stays_open_while_no_job_waits_for_it(harness: StoreHarness) -> None:
     await fail(harness)
     harness.clock.turn(minutes=5)
     await harness.put(channel="exports")
@@ -123,14 +121,14 @@ async def test_while_nothing_waits_for_it_nobody_half_opens_it(harness: StoreHar
     assert (await harness.store.circuits())[0].state is CircuitState.OPEN
 
 
-async def test_a_probe_that_ends_makes_room_for_the_next(harness: StoreHarness) -> None:
+async def test_finished_probe_makes_room_for_the_next(harness: StoreHarness) -> None:
     await half_opened(harness)
     (probe,) = await harness.take()
     assert await harness.end(probe, Done())
     assert len(await harness.take()) == 1
 
 
-async def test_a_dead_prober_frees_its_probe(harness: StoreHarness) -> None:
+async def test_probe_of_a_dead_worker_is_freed(harness: StoreHarness) -> None:
     await half_opened(harness)
     assert len(await harness.take()) == 1
     await harness.hire("w2")
@@ -140,7 +138,7 @@ async def test_a_dead_prober_frees_its_probe(harness: StoreHarness) -> None:
     assert await harness.take(worker="w2") == []
 
 
-async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_that_is_over(
+async def test_probe_of_a_dead_worker_in_doubt_is_freed_when_its_call_is_over(
     harness: StoreHarness,
 ) -> None:
     await half_opened(harness, path="lanes")
@@ -156,7 +154,7 @@ async def test_a_prober_that_died_with_its_call_under_way_frees_its_probe_when_t
     assert ids(await harness.take(worker="w2")) == {probe.id}
 
 
-async def test_one_good_answer_closes_it_and_all_of_it_flows(harness: StoreHarness) -> None:
+async def test_healthy_response_closes_the_circuit(harness: StoreHarness) -> None:
     await half_opened(harness)
     (probe,) = await harness.take()
     breaker = await harness.store.record_response("reports", True, POLICY, None)
@@ -166,7 +164,7 @@ async def test_one_good_answer_closes_it_and_all_of_it_flows(harness: StoreHarne
     assert await harness.end(probe, Done())
 
 
-async def test_a_bad_answer_opens_it_for_twice_as_long(harness: StoreHarness) -> None:
+async def test_failed_probe_opens_the_circuit_for_twice_as_long(harness: StoreHarness) -> None:
     at = await half_opened(harness)
     await harness.take()
     breaker = await fail(harness, times=1)
@@ -177,13 +175,13 @@ async def test_a_bad_answer_opens_it_for_twice_as_long(harness: StoreHarness) ->
 
 
 @pytest.mark.parametrize(("cap", "expected"), [(0, 0), (1, 1), (50, 2)])
-async def test_probes_never_exceed_the_channels_cap(harness: StoreHarness, cap: int, expected: int) -> None:
+async def test_probes_never_exceed_the_cap_of_the_channel(harness: StoreHarness, cap: int, expected: int) -> None:
     await harness.store.set_cap("reports", cap, ME)
     await half_opened(harness, TWO_PROBES)
     assert len(await harness.take()) == expected
 
 
-async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(harness: StoreHarness) -> None:
+async def test_circuit_opened_by_hand_is_not_closed_by_a_response(harness: StoreHarness) -> None:
     await put_some(harness, "bulk")
     until_at = harness.clock.later(hours=2)
     breaker = await harness.store.open_circuit("reports", until_at, 2, AuditContext("maria", "their maintenance"))
@@ -194,7 +192,7 @@ async def test_a_person_opens_it_and_no_answer_closes_it_before_its_time(harness
     assert len(await harness.take()) == 2
 
 
-async def test_opened_without_a_time_it_stays_open_until_a_person_closes_it(harness: StoreHarness) -> None:
+async def test_circuit_opened_without_an_end_stays_open_until_closed_by_hand(harness: StoreHarness) -> None:
     await put_some(harness, "lanes")
     await harness.store.open_circuit("reports", None, 1, ME)
     harness.clock.turn(days=30)
@@ -211,7 +209,7 @@ ACTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("act", "arguments", "state"), ACTS)
-async def test_what_people_do_with_it_is_told_and_audited(
+async def test_circuit_actions_write_events_and_audit_entries(
     harness: StoreHarness, act: str, arguments: tuple[Any, ...], state: CircuitState
 ) -> None:
     before = CircuitState.CLOSED if state is CircuitState.OPEN else CircuitState.OPEN
@@ -226,7 +224,7 @@ async def test_what_people_do_with_it_is_told_and_audited(
     assert (await told(harness))[-1].type == line.action
 
 
-async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_it_does_not(
+async def test_closing_keeps_the_trip_count_and_reset_clears_it(
     harness: StoreHarness,
 ) -> None:
     await fail(harness)
@@ -238,7 +236,7 @@ async def test_closed_by_hand_it_still_remembers_how_often_it_opened_and_reset_i
 
 
 @pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", None])
-async def test_whatever_a_service_said_is_kept_as_far_as_a_database_can(harness: StoreHarness, why: str | None) -> None:
+async def test_circuit_reason_of_any_text_is_stored(harness: StoreHarness, why: str | None) -> None:
     for _ in range(3):
         await harness.store.record_response("reports", False, POLICY, why)
     assert (await harness.store.circuits())[0].state is CircuitState.OPEN

@@ -64,9 +64,7 @@ async def test_nothing_is_claimed_early(harness: StoreHarness, lane: dict[str, s
 
 
 @pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
-async def test_a_survey_that_has_grown_old_does_not_make_a_job_early(
-    harness: StoreHarness, lane: dict[str, str]
-) -> None:
+async def test_stale_poll_does_not_make_a_job_early(harness: StoreHarness, lane: dict[str, str]) -> None:
     job = await harness.put(**lane)
     assert await harness.end((await harness.take())[0], Defer(harness.clock.later(hours=1), "later"))
     order = await harness.order()
@@ -149,7 +147,7 @@ async def test_low_takes_what_the_others_leave(harness: StoreHarness) -> None:
     assert len(await harness.take(3)) == 3
 
 
-async def test_a_claim_tells_who_took_what(harness: StoreHarness) -> None:
+async def test_claim_writes_an_event_with_worker_and_job(harness: StoreHarness) -> None:
     jobs = await harness.put_many(2)
     await harness.take()
     (event,) = await harness.events()
@@ -158,7 +156,7 @@ async def test_a_claim_tells_who_took_what(harness: StoreHarness) -> None:
     assert sorted(event.data["jobs"]) == sorted(str(job.id) for job in jobs)
 
 
-async def test_an_empty_claim_tells_nothing(harness: StoreHarness) -> None:
+async def test_empty_claim_writes_no_event(harness: StoreHarness) -> None:
     await harness.put(run_at=harness.clock.later(hours=1))
     await harness.take()
     assert await harness.events() == []
@@ -171,7 +169,7 @@ async def test_a_worker_that_is_not_registered_claims_nothing(harness: StoreHarn
     assert ids(await harness.take()) == {job.id}
 
 
-async def test_marks_skip_what_lies_before_them_and_nothing_else(harness: StoreHarness) -> None:
+async def test_marks_skip_only_what_lies_before_them(harness: StoreHarness) -> None:
     early = await harness.put()
     mark = harness.clock.turn(seconds=10)
     late = await harness.put()
@@ -183,7 +181,7 @@ async def test_marks_skip_what_lies_before_them_and_nothing_else(harness: StoreH
     assert ids(await harness.take()) == {early.id}
 
 
-async def test_a_survey_tells_the_heads_of_all_lines(harness: StoreHarness) -> None:
+async def test_poll_returns_the_first_due_time_of_every_line(harness: StoreHarness) -> None:
     due_at = harness.clock.later(hours=1)
     await harness.put(channel="a", run_at=due_at + timedelta(hours=1))
     await harness.put(channel="a", run_at=due_at)
@@ -197,7 +195,7 @@ async def test_a_survey_tells_the_heads_of_all_lines(harness: StoreHarness) -> N
     assert heads == {("a", Queue.DEFAULT, due_at, False), ("b", Queue.HIGH, due_at, True)}
 
 
-async def test_a_survey_counts_the_beat_of_its_worker_only_when_asked(harness: StoreHarness) -> None:
+async def test_poll_counts_a_heartbeat_only_when_asked(harness: StoreHarness) -> None:
     await harness.hire("w2")
     assert (await harness.store.poll("w1", heartbeat=True)).heartbeats == {"w1": 1, "w2": 0}
     assert (await harness.store.poll("w1", heartbeat=True)).heartbeats == {"w1": 2, "w2": 0}
@@ -205,13 +203,13 @@ async def test_a_survey_counts_the_beat_of_its_worker_only_when_asked(harness: S
     assert {worker.id: worker.heartbeats for worker in await harness.store.workers()} == {"w1": 2, "w2": 0}
 
 
-async def test_a_survey_of_a_retired_worker_does_not_list_it(harness: StoreHarness) -> None:
+async def test_poll_does_not_list_an_unregistered_worker(harness: StoreHarness) -> None:
     await harness.store.unregister_worker("w1")
     assert (await harness.store.poll("w1", heartbeat=True)).heartbeats == {}
 
 
 @pytest.mark.parametrize("worker", ["01a1e0c8-e320-7ff1-8033-7d38302d1d34", "x" * 36])
-async def test_a_worker_keeps_its_id_whatever_it_looks_like(store: Store, worker: str) -> None:
+async def test_worker_id_of_any_form_is_stored_unchanged(store: Store, worker: str) -> None:
     await store.register_worker(WorkerInfo(id=worker, host="here", pid=7))
     (found,) = await store.workers()
     assert (found.id, found.host, found.pid, found.heartbeats) == (worker, "here", 7, 0)

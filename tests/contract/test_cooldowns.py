@@ -24,7 +24,7 @@ async def one_for_each(harness: StoreHarness) -> tuple[Job, Job]:
 
 
 @WHOSE
-async def test_it_waits_until_the_very_instant_and_its_neighbours_do_not(
+async def test_cooldown_holds_its_account_until_its_end_and_no_other(
     harness: StoreHarness, scope: Scope, name: str
 ) -> None:
     held, free = await one_for_each(harness)
@@ -41,7 +41,7 @@ async def test_it_waits_until_the_very_instant_and_its_neighbours_do_not(
 
 
 @pytest.mark.parametrize("armed", [True, False])
-async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(harness: StoreHarness, armed: bool) -> None:
+async def test_lane_of_a_cooling_account_is_due_at_the_end_of_the_cooldown(harness: StoreHarness, armed: bool) -> None:
     await harness.put(account="acme")
     if armed:
         assert await harness.take(0) == []
@@ -53,7 +53,7 @@ async def test_a_cooled_accounts_lane_is_due_again_at_the_very_instant(harness: 
 
 
 @WHOSE
-async def test_without_a_word_about_how_long_it_is_a_minute_and_twice_that_each_time(
+async def test_cooldown_without_retry_after_starts_at_a_minute_and_doubles(
     harness: StoreHarness, scope: Scope, name: str
 ) -> None:
     for minutes in (1, 2, 4):
@@ -65,9 +65,7 @@ async def test_without_a_word_about_how_long_it_is_a_minute_and_twice_that_each_
 
 
 @WHOSE
-async def test_it_is_never_cut_short_by_a_shorter_one_but_made_longer_by_a_longer_one(
-    harness: StoreHarness, scope: Scope, name: str
-) -> None:
+async def test_shorter_cooldown_does_not_cut_a_longer_one_short(harness: StoreHarness, scope: Scope, name: str) -> None:
     first = await harness.store.start_cooldown(scope, name, harness.clock.later(hours=2), "much too many")
     shorter = await harness.store.start_cooldown(scope, name, harness.clock.later(minutes=1), "too many")
     assert (shorter.since_at, shorter.until_at) == (first.since_at, first.until_at)
@@ -76,7 +74,7 @@ async def test_it_is_never_cut_short_by_a_shorter_one_but_made_longer_by_a_longe
 
 
 @WHOSE
-async def test_it_outlives_the_process(harness: StoreHarness, scope: Scope, name: str) -> None:
+async def test_cooldown_survives_a_restart(harness: StoreHarness, scope: Scope, name: str) -> None:
     held, free = await one_for_each(harness)
     gate = await harness.store.start_cooldown(scope, name, harness.clock.later(minutes=5), "429")
     another = await harness.another_store()
@@ -86,7 +84,7 @@ async def test_it_outlives_the_process(harness: StoreHarness, scope: Scope, name
 
 
 @WHOSE
-async def test_a_person_ends_it_at_once(harness: StoreHarness, scope: Scope, name: str) -> None:
+async def test_person_ends_a_cooldown_at_once(harness: StoreHarness, scope: Scope, name: str) -> None:
     held, free = await one_for_each(harness)
     gate = await harness.store.start_cooldown(scope, name, harness.clock.later(hours=5), "429")
     assert ids(await harness.take()) == {free.id}
@@ -96,7 +94,7 @@ async def test_a_person_ends_it_at_once(harness: StoreHarness, scope: Scope, nam
     assert (line.action, line.subject, line.actor) == ("gate.resumed", f"{scope}:{name}", "maria")
 
 
-async def test_what_is_not_cooling_down_cannot_be_warmed(harness: StoreHarness) -> None:
+async def test_only_an_active_cooldown_can_be_ended(harness: StoreHarness) -> None:
     await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(seconds=1), "429")
     harness.clock.turn(seconds=1)
     with pytest.raises(NotFound, match="The account acme is not cooling down"):
@@ -106,7 +104,7 @@ async def test_what_is_not_cooling_down_cannot_be_warmed(harness: StoreHarness) 
 
 
 @WHOSE
-async def test_it_is_told(harness: StoreHarness, scope: Scope, name: str) -> None:
+async def test_cooldown_writes_an_event(harness: StoreHarness, scope: Scope, name: str) -> None:
     until_at = harness.clock.later(minutes=5)
     await harness.store.start_cooldown(scope, name, until_at, "429")
     (event,) = await harness.events()
@@ -114,7 +112,7 @@ async def test_it_is_told(harness: StoreHarness, scope: Scope, name: str) -> Non
     assert event.data == {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": "429"}
 
 
-async def test_an_account_cools_down_on_all_its_channels(harness: StoreHarness) -> None:
+async def test_cooldown_of_an_account_covers_all_its_channels(harness: StoreHarness) -> None:
     for channel in ("a", "b"):
         await harness.put(account="acme", channel=channel)
     await harness.take(0)
@@ -124,7 +122,7 @@ async def test_an_account_cools_down_on_all_its_channels(harness: StoreHarness) 
     assert len(await harness.take()) == 2
 
 
-async def test_what_comes_in_meanwhile_waits_as_well_and_in_its_order(harness: StoreHarness) -> None:
+async def test_jobs_enqueued_during_a_cooldown_wait_in_order(harness: StoreHarness) -> None:
     await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(minutes=1), "429")
     first = await harness.put(account="acme")
     harness.clock.turn(seconds=30)

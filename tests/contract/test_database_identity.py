@@ -30,7 +30,7 @@ async def put_three(harness: StoreHarness) -> tuple[Job, Job, Job]:
     return due, later, await harness.put()
 
 
-async def test_the_same_place_and_a_fresh_pulse_hold_nothing(harness: StoreHarness) -> None:
+async def test_same_database_in_recent_use_holds_nothing(harness: StoreHarness) -> None:
     await put_three(harness)
     assert await harness.store.detect_restore() == []
     harness.clock.turn(minutes=9)
@@ -41,7 +41,7 @@ async def test_the_same_place_and_a_fresh_pulse_hold_nothing(harness: StoreHarne
     assert await harness.store.detect_restore() == []
 
 
-async def test_after_a_long_silence_posts_that_are_due_wait_for_a_person(harness: StoreHarness) -> None:
+async def test_due_posts_wait_for_a_person_after_a_long_silence(harness: StoreHarness) -> None:
     await harness.store.detect_restore()
     due, later, other = await put_three(harness)
     harness.clock.turn(minutes=11)
@@ -55,14 +55,14 @@ async def test_after_a_long_silence_posts_that_are_due_wait_for_a_person(harness
     assert await harness.store.detect_restore() == [], "asked once, not at every start"
 
 
-async def test_after_an_outage_that_a_worker_lived_through_nothing_is_held(harness: StoreHarness) -> None:
+async def test_known_outage_holds_nothing(harness: StoreHarness) -> None:
     await harness.store.detect_restore()
     await put_three(harness)
     harness.clock.turn(hours=2)
     assert await harness.store.detect_restore(after_outage=True) == []
 
 
-async def test_in_another_place_even_what_runs_is_held(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+async def test_copied_database_holds_even_running_posts(harness: StoreHarness, elsewhere: Elsewhere) -> None:
     await harness.store.detect_restore()
     due, _, _ = await put_three(harness)
     running = next(job for job in await harness.take() if job.id == due.id)
@@ -71,7 +71,9 @@ async def test_in_another_place_even_what_runs_is_held(harness: StoreHarness, el
     assert not await harness.end(running, Retry("?")), "its worker lost it"
 
 
-async def test_what_was_refused_before_is_held_too(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+async def test_copied_database_holds_posts_that_were_refused_before(
+    harness: StoreHarness, elsewhere: Elsewhere
+) -> None:
     """Where it came from, it may have been accepted since."""
     await harness.store.detect_restore()
     due = await harness.put(type=POST, account="acme")
@@ -84,7 +86,7 @@ async def test_what_was_refused_before_is_held_too(harness: StoreHarness, elsewh
     assert [job.id for job in await harness.store.detect_restore()] == [due.id]
 
 
-async def test_what_is_in_doubt_is_left_to_the_ledger(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+async def test_posts_in_doubt_are_left_to_the_ledger(harness: StoreHarness, elsewhere: Elsewhere) -> None:
     await harness.store.detect_restore()
     await harness.put(type=POST, account="acme")
     running = await harness.take_one()
@@ -93,7 +95,7 @@ async def test_what_is_in_doubt_is_left_to_the_ledger(harness: StoreHarness, els
     assert await harness.store.detect_restore() == []
 
 
-async def test_a_person_answers_and_it_goes_out(harness: StoreHarness, elsewhere: Elsewhere) -> None:
+async def test_held_post_is_published_when_a_person_resolves_it(harness: StoreHarness, elsewhere: Elsewhere) -> None:
     await harness.store.detect_restore()
     due, _, _ = await put_three(harness)
     elsewhere()

@@ -56,7 +56,7 @@ async def test_every_cause_is_kept(harness: StoreHarness, cause: DeadLetterCause
     assert len(await harness.store.dead_letters(DeadLetterFilter(cause=cause))) == 1
 
 
-async def test_a_poison_payload_is_kept_byte_for_byte_all_the_way_round(harness: StoreHarness) -> None:
+async def test_payload_survives_dead_letter_and_replay_byte_for_byte(harness: StoreHarness) -> None:
     every_byte = bytes(range(256)) + POISON
     job = await harness.put(payload=every_byte, key="k")
     claimed = await harness.take_one()
@@ -88,7 +88,7 @@ async def test_a_replayed_job_keeps_key_and_history_and_starts_afresh(harness: S
     assert (await harness.store.job(job.id)).state is State.COMPLETED
 
 
-async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_all_its_history(
+async def test_job_that_fails_after_a_replay_has_one_open_letter_with_full_history(
     harness: StoreHarness,
 ) -> None:
     job = await harness.run(Reject("first"))
@@ -106,7 +106,7 @@ async def test_a_job_that_fails_again_after_a_replay_has_one_open_letter_with_al
     ("cause", "sentence"),
     [(DeadLetterCause.PERMANENT, "would fail again"), (DeadLetterCause.POISON, "cannot be read")],
 )
-async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
+async def test_permanent_failure_is_replayed_only_edited_or_forced(
     harness: StoreHarness, cause: DeadLetterCause, sentence: str
 ) -> None:
     first, second = await harness.put_many(2)
@@ -122,13 +122,13 @@ async def test_what_cannot_work_unchanged_is_replayed_only_edited_or_by_force(
 
 
 @pytest.mark.parametrize("cause", [DeadLetterCause.EXHAUSTED, DeadLetterCause.WORKER_KILLER])
-async def test_what_may_work_next_time_is_replayed_as_it_is(harness: StoreHarness, cause: DeadLetterCause) -> None:
+async def test_transient_failure_is_replayed_unchanged(harness: StoreHarness, cause: DeadLetterCause) -> None:
     job = await harness.put()
     assert await harness.settle(await harness.take_one(), make_failure("why", cause))
     assert (await harness.store.replay_dead_letter(job.id, None, False, ME)).state is State.PENDING
 
 
-async def test_a_replay_is_told_audited_and_resolves_the_letter(harness: StoreHarness) -> None:
+async def test_replay_writes_event_and_audit_entry_and_resolves_the_letter(harness: StoreHarness) -> None:
     job = await harness.run(Reject("no"))
     replayed_at = harness.clock.turn(minutes=1)
     await harness.store.replay_dead_letter(job.id, None, True, AuditContext("maria", "fixed it"))
@@ -175,7 +175,7 @@ async def test_a_discarded_letter_is_resolved_and_its_job_stays_failed(harness: 
             await again
 
 
-async def test_what_did_not_fail_has_no_letter_to_replay_or_discard(harness: StoreHarness) -> None:
+async def test_job_that_did_not_fail_has_no_letter_to_replay_or_discard(harness: StoreHarness) -> None:
     job = await harness.run(Done())
     with pytest.raises(Conflict, match="cannot be replayed: it is completed, and that is final"):
         await harness.store.replay_dead_letter(job.id, None, True, ME)

@@ -30,7 +30,7 @@ async def take(harness: StoreHarness) -> Job:
         ({"channel": "slow", "time_limit": 5.0}, 5),
     ],
 )
-async def test_the_strongest_word_sets_the_deadline(
+async def test_most_specific_time_limit_sets_the_deadline(
     harness: StoreHarness, said: dict[str, object], limit: int, lane: dict[str, str]
 ) -> None:
     await harness.put(**said, **lane)
@@ -48,14 +48,12 @@ async def test_the_strongest_word_sets_the_deadline(
     assert line.message == "Its deadline passed before its worker ended it."
 
 
-async def test_a_job_without_a_limit_is_its_workers_as_long_as_that_lives(
-    harness: StoreHarness, running_job: Job
-) -> None:
+async def test_job_without_a_limit_has_no_deadline(harness: StoreHarness, running_job: Job) -> None:
     harness.clock.turn(days=400)
     assert await harness.store.rescue({}, settlement.rescue_job) == []
 
 
-async def test_a_job_that_ended_in_time_has_no_deadline_any_more(harness: StoreHarness) -> None:
+async def test_finished_job_has_no_deadline(harness: StoreHarness) -> None:
     await harness.put()
     job = await take(harness)
     assert await harness.settle(job, settlement.release_job(job, harness.clock.now))
@@ -64,7 +62,7 @@ async def test_a_job_that_ended_in_time_has_no_deadline_any_more(harness: StoreH
     assert await harness.store.rescue({}, settlement.rescue_job) == []
 
 
-async def test_one_that_waits_for_its_turn_behind_a_suspect_is_taken_but_not_blamed(harness: StoreHarness) -> None:
+async def test_overdue_job_behind_a_suspect_is_rescued_but_not_blamed(harness: StoreHarness) -> None:
     await harness.put_many(2)
     await harness.take()
     await harness.kill("w1")

@@ -21,7 +21,7 @@ async def click(harness: StoreHarness) -> UUID:
     return made.job.id
 
 
-async def test_a_second_click_is_refused_with_the_other_posts_name_and_nothing_is_queued(harness: StoreHarness) -> None:
+async def test_duplicate_is_refused_and_names_the_other_post(harness: StoreHarness) -> None:
     first = await click(harness)
     harness.clock.turn(minutes=9, seconds=59)
     before = rows(harness)
@@ -34,35 +34,33 @@ async def test_a_second_click_is_refused_with_the_other_posts_name_and_nothing_i
 @pytest.mark.parametrize(
     "other", [wanted(guard=False), wanted("bruno", guard=True), wanted(guard=True, fingerprint="other")]
 )
-async def test_what_is_meant_said_by_another_or_different_is_no_second_click(
-    harness: StoreHarness, other: Wanted
-) -> None:
+async def test_allowed_other_or_different_post_is_no_duplicate(harness: StoreHarness, other: Wanted) -> None:
     await click(harness)
     (made,) = await create(harness.store, other)
     assert made.created
 
 
-async def test_after_ten_minutes_the_same_may_be_said_again(harness: StoreHarness) -> None:
+async def test_same_content_is_no_duplicate_after_ten_minutes(harness: StoreHarness) -> None:
     await click(harness)
     harness.clock.turn(minutes=10, seconds=1)
     await click(harness)
 
 
-async def test_a_published_post_is_a_twin_too(harness: StoreHarness) -> None:
+async def test_published_post_counts_as_duplicate(harness: StoreHarness) -> None:
     await click(harness)
     assert await harness.end(await harness.take_one(), Done(remote_id="r1"))
     with pytest.raises(Conflict):
         await click(harness)
 
 
-async def test_what_failed_or_was_cancelled_is_no_twin(harness: StoreHarness) -> None:
+async def test_failed_or_cancelled_post_is_no_duplicate(harness: StoreHarness) -> None:
     await click(harness)
     assert await harness.end(await harness.take_one(), Reject("no"))
     await harness.store.cancel_job(await click(harness), ME)
     await click(harness)
 
 
-async def test_what_is_planned_for_later_is_no_twin_until_its_time_has_come(harness: StoreHarness) -> None:
+async def test_scheduled_post_is_no_duplicate_before_its_time(harness: StoreHarness) -> None:
     await create(harness.store, wanted(run_at=harness.clock.later(minutes=5)))
     harness.clock.turn(minutes=4)
     await harness.store.cancel_job(await click(harness), ME)
@@ -71,7 +69,7 @@ async def test_what_is_planned_for_later_is_no_twin_until_its_time_has_come(harn
         await click(harness)
 
 
-async def test_of_two_clicks_at_once_one_is_refused(harness: StoreHarness) -> None:
+async def test_concurrent_duplicates_have_one_winner(harness: StoreHarness) -> None:
     others = [harness.store, await harness.another_store()]
     for turn in range(5):
         clicks = [create(store, wanted(guard=True, fingerprint=str(turn))) for store in others]
@@ -80,7 +78,7 @@ async def test_of_two_clicks_at_once_one_is_refused(harness: StoreHarness) -> No
     assert rows(harness) == (5, 5, 5, 0)
 
 
-async def test_clicks_on_the_same_accounts_in_any_order_do_not_wait_in_a_circle(harness: StoreHarness) -> None:
+async def test_duplicates_on_the_same_accounts_do_not_deadlock(harness: StoreHarness) -> None:
     others = [harness.store, await harness.another_store()]
     names = [f"account {number}" for number in range(20)]
     clicks = [
@@ -93,7 +91,7 @@ async def test_clicks_on_the_same_accounts_in_any_order_do_not_wait_in_a_circle(
 
 
 @only_postgres
-async def test_a_second_click_waits_for_the_first_that_has_not_committed_yet(harness: StoreHarness) -> None:
+async def test_duplicate_waits_for_the_uncommitted_first_post(harness: StoreHarness) -> None:
     assert isinstance(harness.store.driver, Postgres)
     post, _ = wanted(guard=True)
     async with harness.store.driver.open_connection_outside_pool() as first, first.transaction():

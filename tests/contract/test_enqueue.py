@@ -106,14 +106,14 @@ async def test_a_call_repeated_with_the_same_id_and_key_is_the_same_job(harness:
     assert len(await harness.take()) == (0 if finished else 1)
 
 
-async def test_one_key_twice_in_a_call_is_one_job_and_two_equal_answers(harness: StoreHarness) -> None:
+async def test_one_key_twice_in_a_call_is_one_job_returned_twice(harness: StoreHarness) -> None:
     first, other, second = await harness.store.enqueue([new(key="k"), new(key="other"), new(key="k")])
     assert [first.created, second.created].count(True) == 1
     assert first.job == second.job
     assert ids(await harness.take()) == {first.job.id, other.job.id}
 
 
-async def test_answers_come_in_the_order_of_the_questions(store: Store) -> None:
+async def test_results_come_in_the_order_of_the_jobs(store: Store) -> None:
     await store.enqueue([new(key="b")])
     answers = await store.enqueue([new(key=key) for key in "cab"])
     assert [answer.job.idempotency_key for answer in answers] == ["c", "a", "b"]
@@ -147,7 +147,7 @@ async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_store
     assert set(hints) == {("new", "@acme", "acme"), ("lanes", "@acme", "acme"), ("reports", "#shoes", None)}
 
 
-async def test_asked_again_after_a_lost_answer_only_what_is_missing_goes_in(harness: StoreHarness) -> None:
+async def test_repeating_after_a_lost_response_inserts_only_what_is_missing(harness: StoreHarness) -> None:
     ended, waiting, keyed = (
         new(),
         new(run_at=harness.clock.later(hours=1)),
@@ -177,7 +177,7 @@ async def test_enqueueing_nothing_gives_nothing(store: Store) -> None:
     assert await store.enqueue([]) == []
 
 
-async def test_a_hundred_parallel_enqueues_of_one_key_give_one_job_and_equal_answers(harness: StoreHarness) -> None:
+async def test_hundred_parallel_enqueues_of_one_key_give_one_job(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store(), await harness.another_store()]
     answers = await asyncio.gather(*(stores[turn % 3].enqueue([new(key="k")]) for turn in range(100)))
     assert sum(answer.created for (answer,) in answers) == 1
@@ -209,7 +209,7 @@ async def test_a_job_is_found_by_its_channel_and_key(harness: StoreHarness) -> N
 
 
 @only_postgres
-async def test_a_key_held_by_an_open_transaction_is_waited_for_no_longer_than_patience(store: Store) -> None:
+async def test_wait_for_a_key_of_an_open_transaction_ends_with_patience(store: Store) -> None:
     assert isinstance(store.driver, Postgres)
     async with store.driver.open_connection_outside_pool() as caller, caller.transaction():
         await store.enqueue_on(caller, [new(key="k")])

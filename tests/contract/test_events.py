@@ -104,14 +104,14 @@ async def test_what_was_committed_before_an_open_transaction_is_read_at_once(
         await late.close()
 
 
-async def test_a_cursor_is_held_by_one_reader_at_a_time(harness: StoreHarness) -> None:
+async def test_cursor_is_leased_by_one_reader_at_a_time(harness: StoreHarness) -> None:
     assert await harness.store.lease_cursor("alerts", "w1", 5) == Cursor()
     assert await harness.store.lease_cursor("alerts", "w2", 5) is None
     assert await harness.store.lease_cursor("notices", "w2", 5) == Cursor()
     assert await harness.store.lease_cursor("alerts", "w1", 5) == Cursor()
 
 
-async def test_a_cursor_is_free_again_when_its_time_is_over(harness: StoreHarness) -> None:
+async def test_cursor_is_free_when_its_lease_ends(harness: StoreHarness) -> None:
     await harness.store.lease_cursor("alerts", "w1", 5)
     harness.clock.turn(seconds=4.9)
     assert await harness.store.lease_cursor("alerts", "w2", 5) is None
@@ -120,7 +120,7 @@ async def test_a_cursor_is_free_again_when_its_time_is_over(harness: StoreHarnes
     assert await harness.store.lease_cursor("alerts", "w1", 5) is None
 
 
-async def test_holding_again_renews_the_time(harness: StoreHarness) -> None:
+async def test_leasing_again_extends_the_lease(harness: StoreHarness) -> None:
     await harness.store.lease_cursor("alerts", "w1", 5)
     harness.clock.turn(seconds=4)
     await harness.store.lease_cursor("alerts", "w1", 5)
@@ -142,13 +142,13 @@ async def test_a_cursor_is_moved_by_its_holder_only_and_stays_where_it_was_moved
     assert await harness.store.lease_cursor("alerts", "w2", 5) == second.cursor
 
 
-async def test_of_many_that_reach_for_a_cursor_one_gets_it(harness: StoreHarness) -> None:
+async def test_concurrent_leases_of_a_cursor_have_one_winner(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store(), await harness.another_store()]
     held = await asyncio.gather(*(stores[turn % 3].lease_cursor("alerts", f"w{turn}", 5) for turn in range(12)))
     assert len([cursor for cursor in held if cursor is not None]) == 1
 
 
-async def test_who_comes_with_a_cursor_of_another_database_hears_from_now_on(harness: StoreHarness) -> None:
+async def test_cursor_of_another_database_starts_from_now(harness: StoreHarness) -> None:
     async def let_in() -> bool:
         return True
 

@@ -25,9 +25,7 @@ def brands(jobs: list[Job]) -> Counter[str | None]:
 
 
 @pytest.mark.parametrize("lanes", [20, 200])
-async def test_beside_any_number_of_due_lanes_of_one_brand_another_takes_the_next_free_slot(
-    harness: StoreHarness, lanes: int
-) -> None:
+async def test_brand_with_one_due_lane_gets_the_next_slot_beside_a_backlog(harness: StoreHarness, lanes: int) -> None:
     await fill(harness, "acme", lanes)
     first, *_ = await harness.take(5)
     harness.clock.turn(minutes=10)
@@ -48,7 +46,7 @@ async def test_brands_with_backlogs_take_turns(harness: StoreHarness) -> None:
     assert served == ["acme", "bolt", "cora"] * 3
 
 
-async def test_what_has_no_brand_takes_turns_with_brands_as_one_of_them(harness: StoreHarness) -> None:
+async def test_jobs_without_a_brand_take_turns_like_one_brand(harness: StoreHarness) -> None:
     await fill(harness, None, 10)
     await fill(harness, "acme", 10)
     served = []
@@ -59,7 +57,7 @@ async def test_what_has_no_brand_takes_turns_with_brands_as_one_of_them(harness:
     assert served == [None, "acme"] * 3
 
 
-async def test_free_slots_are_divided_evenly_and_what_one_cannot_use_goes_to_the_others(harness: StoreHarness) -> None:
+async def test_free_slots_are_divided_evenly_among_brands(harness: StoreHarness) -> None:
     await fill(harness, "acme", 100)
     await fill(harness, "bolt", 1)
     await fill(harness, "cora", 2)
@@ -81,20 +79,20 @@ async def test_one_brand_never_holds_all_slots_of_a_channel(harness: StoreHarnes
         assert await harness.end(held.pop(), Done())
 
 
-async def test_the_only_slot_of_a_channel_is_for_whoever_comes(harness: StoreHarness) -> None:
+async def test_single_slot_of_a_channel_is_open_to_every_brand(harness: StoreHarness) -> None:
     await harness.store.set_cap("reports", 1, ME)
     await fill(harness, "acme", 3)
     assert brands(await harness.take()) == {"acme": 1}
     assert await harness.take() == []
 
 
-async def test_where_there_are_no_brands_no_slot_is_kept_free(harness: StoreHarness) -> None:
+async def test_no_slot_is_reserved_without_brands(harness: StoreHarness) -> None:
     await harness.store.set_cap("reports", 5, ME)
     await fill(harness, None, 20)
     assert len(await harness.take()) == 5
 
 
-async def test_several_claimers_at_once_never_give_one_brand_all_slots(harness: StoreHarness) -> None:
+async def test_concurrent_claims_never_give_one_brand_all_slots(harness: StoreHarness) -> None:
     await harness.store.set_cap("reports", 5, ME)
     await fill(harness, "acme", 30)
     stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
@@ -107,7 +105,7 @@ async def test_several_claimers_at_once_never_give_one_brand_all_slots(harness: 
 
 
 @pytest.mark.slow
-async def test_a_brand_with_thousands_of_lanes_is_folded_away_by_a_pause_and_brought_back(
+async def test_pause_and_resume_of_a_brand_with_thousands_of_lanes(
     harness: StoreHarness,
 ) -> None:
     await fill(harness, "acme", MANY)

@@ -47,7 +47,7 @@ async def world(harness: StoreHarness) -> None:
     await harness.store.add_blackout(parse_blackout(said, new_id()), ME)
 
 
-async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(harness: StoreHarness) -> None:
+async def test_forecast_input_has_due_jobs_and_all_that_may_hold_them(harness: StoreHarness) -> None:
     await world(harness)
     seen = await harness.store.forecast_input(harness.clock.later(hours=1), MOST)
     assert seen.now == harness.clock()
@@ -66,7 +66,7 @@ async def test_it_holds_what_may_run_by_then_and_all_that_holds_it_up(harness: S
     assert len((await harness.store.forecast_input(harness.clock.later(hours=1), 2)).jobs) == 2
 
 
-async def test_where_it_is_played_everything_is_as_it_was(harness: StoreHarness, stage: Store) -> None:
+async def test_loaded_forecast_equals_its_input(harness: StoreHarness, stage: Store) -> None:
     await world(harness)
     until_at = harness.clock.later(hours=1)
     seen = await harness.store.forecast_input(until_at, MOST)

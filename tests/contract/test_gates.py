@@ -39,7 +39,7 @@ BLOCKED_AND_FREE = [
 
 
 @pytest.mark.parametrize(("scope", "name", "blocked", "free"), BLOCKED_AND_FREE)
-async def test_what_is_paused_waits_and_its_neighbours_go_on(
+async def test_pause_holds_its_scope_and_nothing_else(
     harness: StoreHarness, scope: Scope, name: str, blocked: dict[str, Any], free: dict[str, Any]
 ) -> None:
     waiting, passing = await harness.put(**blocked), await harness.put(**free)
@@ -56,7 +56,7 @@ async def test_what_is_paused_waits_and_its_neighbours_go_on(
     assert resumed.run_at == waiting.run_at
 
 
-async def test_what_already_runs_is_not_stopped_by_a_pause(harness: StoreHarness, running_job: Job) -> None:
+async def test_pause_does_not_stop_running_jobs(harness: StoreHarness, running_job: Job) -> None:
     await harness.store.pause(Scope.CHANNEL, "reports", ME)
     assert await harness.end(running_job, Done())
 
@@ -69,12 +69,12 @@ async def test_pausing_twice_keeps_the_first_time_and_the_last_reason(harness: S
     assert list(await harness.store.gates()) == [second]
 
 
-async def test_what_was_never_paused_cannot_be_resumed(harness: StoreHarness) -> None:
+async def test_resume_without_a_pause_is_not_found(harness: StoreHarness) -> None:
     with pytest.raises(NotFound, match="The channel reports is not paused"):
         await harness.store.resume(Scope.CHANNEL, "reports", ME)
 
 
-async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(harness: StoreHarness) -> None:
+async def test_poll_returns_all_gates_except_those_of_accounts(harness: StoreHarness) -> None:
     brand = await harness.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "two words"))
     account = await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria"))
     await harness.store.set_cap("reports", 3, ME)
@@ -86,7 +86,7 @@ async def test_a_survey_sees_the_gates_as_they_are_listed_but_those_of_accounts(
     assert (brand.reason, account.reason) == ("two words", None)
 
 
-async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(harness: StoreHarness) -> None:
+async def test_pause_events_name_scope_and_name(harness: StoreHarness) -> None:
     """Whatever else keeps a gate closed is not opened with it."""
     paused = await harness.store.pause(Scope.ACCOUNT, "acme", ME)
     cooled = await harness.store.start_cooldown(Scope.ACCOUNT, "acme", harness.clock.later(minutes=5), "too many")
@@ -99,7 +99,7 @@ async def test_a_pause_and_a_resume_are_told_of_what_they_were_about(harness: St
     assert ids(await harness.take()) == {job.id}
 
 
-async def test_pause_and_resume_are_told_and_audited(harness: StoreHarness) -> None:
+async def test_pause_and_resume_write_events_and_audit_entries(harness: StoreHarness) -> None:
     await harness.store.pause(Scope.QUEUE, "low", ME)
     await harness.store.resume(Scope.QUEUE, "low", ME)
     await harness.store.set_cap("reports", 2, ME)
@@ -154,7 +154,7 @@ async def test_a_cap_that_is_lifted_lets_all_run(harness: StoreHarness) -> None:
     assert len(await harness.take()) == 2
 
 
-async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(harness: StoreHarness) -> None:
+async def test_cap_of_a_person_overrides_the_default_until_removed(harness: StoreHarness) -> None:
     await harness.store.set_default_caps({"reports": 2, "exports": 1})
     await harness.put_many(9)
     assert len(await harness.take()) == 2
@@ -167,14 +167,14 @@ async def test_a_persons_cap_goes_before_the_usual_one_and_gives_it_back(harness
     assert len(await harness.take()) == 2
 
 
-async def test_a_cap_of_nothing_is_not_the_same_as_none(harness: StoreHarness) -> None:
+async def test_cap_of_zero_is_not_the_same_as_no_cap(harness: StoreHarness) -> None:
     await harness.store.set_default_caps({"reports": 2})
     await harness.put_many(3)
     assert await harness.store.set_cap("reports", 0, ME) == 0
     assert await harness.take() == []
 
 
-async def test_usual_caps_that_stay_as_they_are_wait_for_nobody(harness: StoreHarness) -> None:
+async def test_unchanged_default_caps_wait_for_no_lock(harness: StoreHarness) -> None:
     await harness.store.set_default_caps({"reports": 2, "exports": 1})
     stores = [await harness.another_store() for _ in range(3)]
     await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
@@ -199,7 +199,7 @@ async def test_concurrent_claimers_never_exceed_a_cap(harness: StoreHarness, pat
 
 
 @only_postgres
-async def test_a_claimer_frozen_with_a_channels_cap_in_its_hands_stops_nobody_else(
+async def test_worker_frozen_while_it_locks_a_cap_blocks_no_other_channel(
     harness: StoreHarness, database: PostgresDatabase
 ) -> None:
     await harness.store.set_cap("capped", 5, ME)
@@ -213,7 +213,7 @@ async def test_a_claimer_frozen_with_a_channels_cap_in_its_hands_stops_nobody_el
     assert len(await harness.take()) == 1
 
 
-async def test_a_claim_goes_by_the_gates_of_now_and_not_by_those_it_saw_before(harness: StoreHarness) -> None:
+async def test_claim_uses_current_gates_not_those_of_the_poll(harness: StoreHarness) -> None:
     await harness.put_many(3, channel="capped")
     await harness.put_many(3, channel="paused")
     seen = await harness.order()

@@ -95,7 +95,7 @@ async def test_a_rescheduled_job_may_be_dispatched_again(harness: StoreHarness, 
         (Unknown("?"), "something may already have been sent; resolve it first"),
     ],
 )
-async def test_what_is_no_longer_waiting_is_left_alone_with_a_sentence(
+async def test_action_on_a_job_that_no_longer_waits_is_refused_with_a_reason(
     harness: StoreHarness, running_job: Job, deed: Deed, outcome: Outcome | None, sentence: str
 ) -> None:
     if outcome is not None:
@@ -111,7 +111,7 @@ async def test_what_is_no_longer_waiting_is_left_alone_with_a_sentence(
 
 
 @pytest.mark.parametrize("deed", BEFORE_SENDING)
-async def test_what_has_sent_something_is_left_alone(harness: StoreHarness, due_job: Job, deed: Deed) -> None:
+async def test_job_that_sent_something_cannot_be_changed(harness: StoreHarness, due_job: Job, deed: Deed) -> None:
     harness.database.sql("UPDATE {jobs} SET may_be_live = (1 = 1)")
     harness.database.sql(
         "INSERT INTO {receipts} (job_id, step, number, verdict, remote_id, source, at)"
@@ -122,20 +122,20 @@ async def test_what_has_sent_something_is_left_alone(harness: StoreHarness, due_
     assert ids(await harness.take()) == {due_job.id}
 
 
-async def test_who_cancelled_it_and_why_is_told_with_it(harness: StoreHarness, due_job: Job) -> None:
+async def test_explain_input_says_who_cancelled_the_job_and_why(harness: StoreHarness, due_job: Job) -> None:
     await harness.store.cancel_job(due_job.id, AuditContext("maria", "a recall."))
     around = await harness.store.explain_input(await harness.store.job(due_job.id))
     assert (around.facts.cancelled_by, around.facts.cause) == ("by maria (a recall)", None)
 
 
-async def test_why_it_failed_is_told_with_it(harness: StoreHarness, running_job: Job) -> None:
+async def test_explain_input_says_why_the_job_failed(harness: StoreHarness, running_job: Job) -> None:
     assert await harness.end(running_job, Reject("no"))
     around = await harness.store.explain_input(await harness.store.job(running_job.id))
     assert (around.facts.cause, around.facts.cancelled_by) == (DeadLetterCause.PERMANENT, None)
 
 
 @pytest.mark.parametrize("deed", BEFORE_SENDING)
-async def test_what_was_cancelled_is_final(harness: StoreHarness, due_job: Job, deed: Deed) -> None:
+async def test_cancelled_job_is_final(harness: StoreHarness, due_job: Job, deed: Deed) -> None:
     await harness.store.cancel_job(due_job.id, ME)
     with pytest.raises(Conflict, match="it was cancelled, and that is final"):
         await deed(harness.store, due_job)
@@ -151,7 +151,7 @@ async def test_a_job_that_does_not_exist_is_not_found(harness: StoreHarness, due
         await harness.store.job(new_id())
 
 
-async def test_cancel_and_claim_at_once_have_one_winner(harness: StoreHarness) -> None:
+async def test_cancel_and_claim_race_has_one_winner(harness: StoreHarness) -> None:
     other = await harness.another_store()
     for _ in range(10):
         job = await harness.put()
@@ -164,7 +164,7 @@ async def test_cancel_and_claim_at_once_have_one_winner(harness: StoreHarness) -
 
 
 @pytest.mark.parametrize("deed", BEFORE_SENDING)
-async def test_every_deed_is_audited_with_who_and_why(harness: StoreHarness, due_job: Job, deed: Deed) -> None:
+async def test_every_action_is_audited_with_actor_and_reason(harness: StoreHarness, due_job: Job, deed: Deed) -> None:
     await deed(harness.store, due_job)
     (line,) = await harness.store.audit()
     assert (line.seq, line.at, line.actor, line.reason) == (1, harness.clock(), "maria", "because")

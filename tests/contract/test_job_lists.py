@@ -12,7 +12,7 @@ from postino.values.outcome import Defer, Done, Reject, Unknown
 from tests.contract.harness import ME, POISON, StoreHarness, ids
 
 
-async def test_the_plain_view_shows_live_and_finished_jobs_once_each(harness: StoreHarness) -> None:
+async def test_all_jobs_view_has_live_and_finished_jobs_once_each(harness: StoreHarness) -> None:
     done = await harness.run(Done(), channel="a")
     dead = await harness.run(Reject("no"), channel="b")
     replayed = await harness.run(Reject("no"), channel="c")
@@ -26,7 +26,7 @@ async def test_the_plain_view_shows_live_and_finished_jobs_once_each(harness: St
     assert {done.id, dead.id, later.id} == ids([await harness.store.job(job.id) for job in (done, dead, later)])
 
 
-async def test_the_plain_view_has_every_column_the_requirements_name(harness: StoreHarness, due_job: Job) -> None:
+async def test_all_jobs_view_has_every_required_column(harness: StoreHarness, due_job: Job) -> None:
     columns = (
         "id, type, channel, account, brand, user_id, queue, state, scheduled_at, run_at, attempts, max_attempts,"
         " idempotency_key, payload, remote_id, parent_id, correlation_id, last_error, created_at, claimed_by,"
@@ -37,7 +37,7 @@ async def test_the_plain_view_has_every_column_the_requirements_name(harness: St
 
 
 @pytest.mark.parametrize("payload", [b'{"name": "Per\xc3\xb9"}', POISON, b"", bytes(range(256))])
-async def test_the_plain_view_shows_any_payload_as_text_and_as_bytes(harness: StoreHarness, payload: bytes) -> None:
+async def test_all_jobs_view_shows_payload_as_text_and_bytes(harness: StoreHarness, payload: bytes) -> None:
     await harness.put(payload=payload)
     ((text, raw),) = harness.database.sql("SELECT payload, payload_bytes FROM {all_jobs}")
     assert isinstance(text, str)
@@ -46,7 +46,7 @@ async def test_the_plain_view_shows_any_payload_as_text_and_as_bytes(harness: St
         assert text == '{"name": "Perù"}'
 
 
-async def test_jobs_are_listed_by_what_they_are(harness: StoreHarness) -> None:
+async def test_jobs_are_listed_by_every_filter(harness: StoreHarness) -> None:
     parent = await harness.put(channel="x", type="one", queue=Queue.HIGH, account="a", brand="b")
     child = await harness.put(channel="y", type="two", parent_id=parent.id)
     wanted: list[tuple[JobFilter, set[str]]] = [

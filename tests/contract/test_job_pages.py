@@ -56,7 +56,7 @@ async def every_page(harness: StoreHarness, asked: JobFilter) -> Sequence[Job]:
 
 
 @pytest.mark.parametrize("most", [4, 10_000])
-async def test_page_by_page_it_is_what_it_is_at_once(
+async def test_pages_of_jobs_equal_the_whole_list(
     harness: StoreHarness, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "MAX_SCANNED", most)
@@ -68,9 +68,7 @@ async def test_page_by_page_it_is_what_it_is_at_once(
     assert len(await harness.store.jobs(JobFilter(limit=100))) == 13
 
 
-async def test_one_answer_looks_through_a_bounded_number_of_jobs(
-    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_page_reads_a_bounded_number_of_jobs(harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "MAX_SCANNED", 5)
     first = await harness.put(type="rare")
     await harness.put_many(20)

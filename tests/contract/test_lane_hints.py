@@ -72,7 +72,7 @@ OPENED = [
 @only_postgres
 @pytest.mark.parametrize("before", range(9))
 @pytest.mark.parametrize(("shut", "unshut"), OPENED)
-async def test_a_gate_opened_in_the_middle_of_a_claim_is_open_for_the_next(
+async def test_gate_opened_during_a_claim_is_open_for_the_next(
     harness: StoreHarness,
     elsewhere: Callable[[Operation[Any]], None],
     shut: Callable[[], Operation[Any]],
@@ -99,9 +99,7 @@ async def test_a_gate_opened_in_the_middle_of_a_claim_is_open_for_the_next(
 
 
 @only_postgres
-async def test_what_is_enqueued_while_its_gate_opens_is_not_forgotten(
-    harness: StoreHarness, database: PostgresDatabase
-) -> None:
+async def test_job_enqueued_while_its_gate_opens_is_claimed(harness: StoreHarness, database: PostgresDatabase) -> None:
     """Its lane is new: who opens the gate cannot see it while a claim is just closing it."""
     await harness.store.pause(Scope.BRAND, "shoes", ME)
     job = await harness.put(account="acme", brand="shoes")
@@ -134,7 +132,7 @@ def until_done_or_waiting(work: Future[None], database: PostgresDatabase) -> Non
 @only_postgres
 @pytest.mark.parametrize("before", range(9))
 @pytest.mark.parametrize(("shut", "unshut"), OPENED)
-async def test_a_gate_closed_in_the_middle_of_a_claim_is_closed_for_the_next_and_opens_again(
+async def test_gate_closed_during_a_claim_holds_the_next_claim(
     harness: StoreHarness,
     elsewhere: Callable[[Operation[Any]], None],
     shut: Callable[[], Operation[Any]],

@@ -49,14 +49,14 @@ async def test_concurrent_claimers_never_run_two_jobs_of_an_account(harness: Sto
 
 
 @pytest.mark.parametrize("outcome", [Done(), Reject("no"), Unknown("?"), Retry("busy")])
-async def test_every_ending_frees_the_lane(harness: StoreHarness, outcome: Outcome) -> None:
+async def test_every_settlement_frees_the_lane(harness: StoreHarness, outcome: Outcome) -> None:
     first = await harness.run(outcome, account="acme")
     second = await harness.put(account="acme")
     assert ids(await harness.take()) == {second.id}
     assert await harness.state(first) is not State.RUNNING
 
 
-async def test_a_job_put_off_lets_the_next_of_its_lane_pass(harness: StoreHarness) -> None:
+async def test_deferred_job_lets_the_next_of_its_lane_run(harness: StoreHarness) -> None:
     first = await harness.put(account="acme")
     harness.clock.turn(seconds=1)
     second = await harness.put(account="acme")
@@ -74,7 +74,7 @@ async def test_a_waiting_lane_is_claimed_together_with_one_that_was_just_hinted_
     assert len(await harness.take(10)) == 2
 
 
-async def test_a_brands_lane_has_no_width(harness: StoreHarness) -> None:
+async def test_brand_lane_runs_many_jobs_at_once(harness: StoreHarness) -> None:
     jobs = await harness.put_many(5, brand="shoes")
     assert ids(await harness.take()) == ids(jobs)
 

@@ -41,16 +41,14 @@ async def test_a_step_may_end_with_nothing(harness: StoreHarness, running_job: J
     assert entry.result == "null"
 
 
-async def test_as_long_as_nothing_was_sent_forgetting_one_step_is_forgetting_all(
-    harness: StoreHarness, running_job: Job
-) -> None:
+async def test_forgetting_a_step_forgets_all_while_nothing_was_sent(harness: StoreHarness, running_job: Job) -> None:
     for position, name in enumerate(("container", "ready")):
         await harness.remember(running_job, name, position=position)
     assert await harness.store.forget_step(running_job, "ready")
     assert await harness.store.ledger(running_job.id) == Ledger()
 
 
-async def test_what_something_visible_was_built_on_is_not_forgotten(harness: StoreHarness, running_job: Job) -> None:
+async def test_steps_before_a_sent_call_are_not_forgotten(harness: StoreHarness, running_job: Job) -> None:
     for position, name in enumerate(("container", "ready")):
         await harness.remember(running_job, name, position=position)
     await harness.intend(running_job)
@@ -74,7 +72,7 @@ async def test_a_worker_that_lost_its_job_writes_neither_steps_nor_intents(
     assert not (await harness.store.job(running_job.id)).may_be_live
 
 
-async def test_nor_when_another_worker_has_it(harness: StoreHarness, running_job: Job) -> None:
+async def test_worker_writes_nothing_when_another_worker_holds_the_job(harness: StoreHarness, running_job: Job) -> None:
     await harness.kill("w1")
     await harness.hire("w2")
     (theirs,) = await harness.take(worker="w2")
@@ -87,7 +85,7 @@ async def test_nor_when_another_worker_has_it(harness: StoreHarness, running_job
 
 
 @pytest.mark.parametrize("outcome", [Done(), Retry("busy"), Reject("no"), Unknown("?")])
-async def test_nor_when_it_has_ended(
+async def test_worker_writes_nothing_when_the_job_has_ended(
     harness: StoreHarness, running_job: Job, outcome: Done | Retry | Reject | Unknown
 ) -> None:
     await harness.end(running_job, outcome)
@@ -96,7 +94,7 @@ async def test_nor_when_it_has_ended(
     assert await harness.store.ledger(running_job.id) == Ledger()
 
 
-async def test_who_never_claimed_it_intends_nothing(harness: StoreHarness, due_job: Job) -> None:
+async def test_job_that_was_never_claimed_gets_no_intent(harness: StoreHarness, due_job: Job) -> None:
     assert await harness.intend(due_job) is None
     assert await harness.remember(due_job, "container") is None
     assert not (await harness.store.job(due_job.id)).may_be_live
@@ -105,9 +103,7 @@ async def test_who_never_claimed_it_intends_nothing(harness: StoreHarness, due_j
 # Intents
 
 
-async def test_an_intent_says_until_when_it_may_leave_and_when_it_may_be_asked_after(
-    harness: StoreHarness, running_job: Job
-) -> None:
+async def test_intent_has_a_send_deadline_and_a_lookup_time(harness: StoreHarness, running_job: Job) -> None:
     entry = await harness.intend(running_job)
     assert entry is not None
     assert (entry.step, entry.position, entry.number, entry.intended_at) == ("post", 0, 1, harness.clock.now)
@@ -118,7 +114,7 @@ async def test_an_intent_says_until_when_it_may_leave_and_when_it_may_be_asked_a
     assert (await harness.store.ledger(job.id)).intents == (entry,)
 
 
-async def test_an_intent_repeated_after_a_lost_answer_finds_itself(harness: StoreHarness, running_job: Job) -> None:
+async def test_intent_repeated_after_a_lost_response_is_returned(harness: StoreHarness, running_job: Job) -> None:
     first = await harness.intend(running_job)
     harness.clock.turn(seconds=3)
     assert await harness.intend(running_job) == first
@@ -152,7 +148,7 @@ async def test_two_intents_of_one_job_at_once_are_both_written(harness: StoreHar
     )
 
 
-async def test_what_was_sent_stays_sent(harness: StoreHarness, running_job: Job) -> None:
+async def test_job_that_was_sent_stays_sent(harness: StoreHarness, running_job: Job) -> None:
     await harness.intend(running_job)
     await harness.refuse(running_job)
     job = await harness.store.job(running_job.id)

@@ -46,7 +46,7 @@ async def failing(harness: StoreHarness, job: Job, cause: DeadLetterCause = Dead
 
 
 @pytest.mark.parametrize("deed", ["cancel", "edit", "reschedule"])
-async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(harness: StoreHarness, deed: str) -> None:
+async def test_job_refused_every_time_counts_as_not_sent(harness: StoreHarness, deed: str) -> None:
     await harness.put()
     job = await harness.take_one()
     await harness.intend(job)
@@ -62,13 +62,13 @@ async def test_what_was_refused_every_time_is_as_if_nothing_had_been_sent(harnes
             assert (await harness.store.reschedule_job(job.id, None, ME)).run_at == harness.clock()
 
 
-async def test_an_edit_discards_what_was_remembered(harness: StoreHarness) -> None:
+async def test_edit_forgets_all_steps(harness: StoreHarness) -> None:
     job = await park(harness)
     await harness.store.edit_job(job.id, b"new", ME)
     assert await harness.store.ledger(job.id) == Ledger()
 
 
-async def test_another_time_or_a_cancel_leaves_what_was_remembered(harness: StoreHarness) -> None:
+async def test_reschedule_and_cancel_keep_the_steps(harness: StoreHarness) -> None:
     job = await park(harness)
     known = await harness.store.ledger(job.id)
     await harness.store.reschedule_job(job.id, None, ME)
@@ -77,7 +77,7 @@ async def test_another_time_or_a_cancel_leaves_what_was_remembered(harness: Stor
 
 
 @pytest.mark.parametrize("answered", [True, False])
-async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(harness: StoreHarness, answered: bool) -> None:
+async def test_sent_job_is_not_edited_and_keeps_its_steps(harness: StoreHarness, answered: bool) -> None:
     job = await half_a_thread(harness)
     if answered:
         await harness.refuse(job, "part 2")
@@ -96,7 +96,7 @@ async def test_what_has_been_sent_is_not_edited_and_forgets_nothing(harness: Sto
 # A person's word
 
 
-async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(harness: StoreHarness) -> None:
+async def test_resolving_as_live_records_the_receipt_of_the_person(harness: StoreHarness) -> None:
     job = await harness.lost_answer(account="acme")
     said_at = harness.clock.turn(minutes=1)
     resolved = await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
@@ -118,7 +118,7 @@ async def test_it_is_live_puts_a_persons_receipt_in_the_place_of_the_networks(ha
 
 
 @pytest.mark.parametrize("remote_id", [None, ""])
-async def test_it_is_live_must_say_which_post_it_is(harness: StoreHarness, remote_id: str | None) -> None:
+async def test_resolving_as_live_needs_a_remote_id(harness: StoreHarness, remote_id: str | None) -> None:
     job = await harness.lost_answer()
     with pytest.raises(WrongUse, match="say which post") as refused:
         await harness.store.resolve_job(job.id, Done(remote_id=remote_id), ME)
@@ -127,7 +127,7 @@ async def test_it_is_live_must_say_which_post_it_is(harness: StoreHarness, remot
     assert (await harness.store.ledger(job.id)).receipts == ()
 
 
-async def test_it_is_live_cannot_name_another_jobs_post(harness: StoreHarness) -> None:
+async def test_resolving_as_live_cannot_name_the_post_of_another_job(harness: StoreHarness) -> None:
     other = await harness.put()
     await harness.take()
     await harness.accept(other, "r1")
@@ -140,7 +140,7 @@ async def test_it_is_live_cannot_name_another_jobs_post(harness: StoreHarness) -
     assert EventType.RESOLVED not in await harness.told(job.id)
 
 
-async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(harness: StoreHarness) -> None:
+async def test_resolving_as_live_in_a_thread_sends_the_rest(harness: StoreHarness) -> None:
     job = await half_a_thread(harness)
     assert (await harness.store.resolve_job(job.id, Done(remote_id="r2"), ME)).state is State.PENDING
     known = await harness.store.ledger(job.id)
@@ -150,7 +150,7 @@ async def test_it_is_live_in_the_middle_of_a_thread_lets_the_rest_follow(harness
     assert get_step_status(known, "part 3") == ReadyToSend(1)
 
 
-async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt_and_no_other(
+async def test_send_again_refuses_every_unanswered_call_of_the_step_in_doubt(
     harness: StoreHarness,
 ) -> None:
     job = await half_a_thread(harness)
@@ -163,7 +163,7 @@ async def test_send_again_says_no_for_every_unanswered_call_of_the_step_in_doubt
     assert isinstance(get_step_status(known, "part 1"), Accepted)
 
 
-async def test_sent_again_it_is_only_when_nothing_can_be_on_its_way_any_more(harness: StoreHarness) -> None:
+async def test_send_again_waits_until_no_earlier_request_can_arrive(harness: StoreHarness) -> None:
     await harness.put()
     job = await harness.take_one()
     await harness.intend(job, send_within=10, settles_within=50)
@@ -176,7 +176,7 @@ async def test_sent_again_it_is_only_when_nothing_can_be_on_its_way_any_more(har
     assert ids(await harness.take(worker="w2")) == {job.id}
 
 
-async def test_send_again_answers_several_lost_calls_of_one_step(harness: StoreHarness) -> None:
+async def test_send_again_covers_several_lost_calls_of_one_step(harness: StoreHarness) -> None:
     await harness.put()
     job = await harness.take_one()
     for number in (1, 2, 3):
@@ -192,7 +192,7 @@ async def test_send_again_answers_several_lost_calls_of_one_step(harness: StoreH
     assert get_step_status(known, "post") == ReadyToSend(4)
 
 
-async def test_it_is_live_with_several_lost_calls_is_about_the_last(harness: StoreHarness) -> None:
+async def test_resolving_as_live_with_several_lost_calls_is_about_the_last(harness: StoreHarness) -> None:
     await harness.put()
     job = await harness.take_one()
     for number in (1, 2):
@@ -203,7 +203,7 @@ async def test_it_is_live_with_several_lost_calls_is_about_the_last(harness: Sto
     assert fact.number == 2
 
 
-async def test_giving_up_says_nothing_about_the_network(harness: StoreHarness) -> None:
+async def test_giving_up_records_no_fact_about_the_network(harness: StoreHarness) -> None:
     job = await harness.lost_answer()
     resolved = await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
     assert (resolved.state, resolved.may_be_live) == (State.FAILED, True)
@@ -214,7 +214,7 @@ async def test_giving_up_says_nothing_about_the_network(harness: StoreHarness) -
 
 
 @pytest.mark.parametrize("verdict", [Done(remote_id="r9"), Retry("again"), Reject("no")])
-async def test_where_nothing_is_in_doubt_the_word_is_about_the_whole_job(
+async def test_verdict_without_a_doubt_settles_the_whole_job(
     harness: StoreHarness, running_job: Job, verdict: Done | Retry | Reject
 ) -> None:
     """The handler itself said that it does not know, although every visible call was answered."""
@@ -228,7 +228,7 @@ async def test_where_nothing_is_in_doubt_the_word_is_about_the_whole_job(
     assert await harness.store.ledger(running_job.id) == known
 
 
-async def test_while_somebody_is_looking_a_person_waits(harness: StoreHarness) -> None:
+async def test_running_lookup_refuses_a_verdict(harness: StoreHarness) -> None:
     job = await harness.lost_answer()
     harness.clock.turn(minutes=1)
     await harness.take(worker="w2")
@@ -239,7 +239,7 @@ async def test_while_somebody_is_looking_a_person_waits(harness: StoreHarness) -
 # Replay
 
 
-async def test_a_replay_starts_anew_where_nothing_is_out_there(harness: StoreHarness, running_job: Job) -> None:
+async def test_replay_starts_anew_where_nothing_was_sent(harness: StoreHarness, running_job: Job) -> None:
     await harness.remember(running_job, "container")
     await harness.intend(running_job)
     await harness.refuse(running_job)
@@ -251,7 +251,7 @@ async def test_a_replay_starts_anew_where_nothing_is_out_there(harness: StoreHar
     assert (job.payload, job.may_be_live, job.lookup_at) == (b"better", True, None)
 
 
-async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edited(harness: StoreHarness) -> None:
+async def test_replay_of_half_a_thread_continues_and_cannot_be_edited(harness: StoreHarness) -> None:
     job = await half_a_thread(harness)
     await harness.refuse(job, "part 2")
     claimed = await harness.take_one()
@@ -265,7 +265,7 @@ async def test_a_replay_of_half_a_thread_goes_on_where_it_stopped_and_is_not_edi
     assert await harness.store.ledger(job.id) == known
 
 
-async def test_a_replay_of_what_was_given_up_is_in_doubt_again(harness: StoreHarness) -> None:
+async def test_replay_of_a_given_up_job_is_uncertain_again(harness: StoreHarness) -> None:
     job = await harness.lost_answer()
     await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
     with pytest.raises(Conflict, match="force"):

@@ -25,7 +25,7 @@ def a_week_of_2020(table: str) -> str:
     )
 
 
-async def test_a_duty_is_done_by_one_at_a_time_and_not_again_before_it_is_due(harness: StoreHarness) -> None:
+async def test_duty_is_done_by_one_worker_and_only_when_due(harness: StoreHarness) -> None:
     async def takes(holder: str) -> bool:
         return await harness.store.take_duty("prune", holder, seconds=60, every=3600)
 
@@ -41,7 +41,7 @@ async def test_a_duty_is_done_by_one_at_a_time_and_not_again_before_it_is_due(ha
 
 
 @only_sqlite
-async def test_what_is_past_its_time_goes_and_the_rest_stays(harness: StoreHarness) -> None:
+async def test_pruning_deletes_only_what_is_past_its_retention(harness: StoreHarness) -> None:
     old = await harness.run(Done(), key="old")
     dead = await harness.run(Reject("no"))
     await harness.store.discard_dead_letter(dead.id, ME)
@@ -64,7 +64,7 @@ async def test_what_is_past_its_time_goes_and_the_rest_stays(harness: StoreHarne
 
 
 @only_postgres
-async def test_weeks_past_their_time_are_dropped_whole_and_new_ones_are_ready(
+async def test_old_partitions_are_dropped_and_new_ones_created(
     harness: StoreHarness, database: PostgresDatabase
 ) -> None:
     async def weeks() -> int:
@@ -84,7 +84,7 @@ async def test_weeks_past_their_time_are_dropped_whole_and_new_ones_are_ready(
 
 
 @only_postgres
-async def test_pruning_waits_for_nobody(harness: StoreHarness, database: PostgresDatabase) -> None:
+async def test_pruning_waits_for_no_lock(harness: StoreHarness, database: PostgresDatabase) -> None:
     reader = await asyncpg.connect(database.url)
     await reader.execute(a_week_of_2020("finished_jobs"))
     async with reader.transaction():

@@ -21,7 +21,7 @@ async def fail(harness: StoreHarness) -> None:
     await harness.store.record_response("mastodon", False, AT_ONCE, "It does not answer.")
 
 
-async def test_it_fails_once_the_trouble_has_lasted_long_enough(harness: StoreHarness) -> None:
+async def test_post_fails_when_its_network_is_down_for_too_long(harness: StoreHarness) -> None:
     [made] = await create(harness.store, wanted("anna"))
     await fail(harness)
     for _ in range(5):
@@ -36,7 +36,7 @@ async def test_it_fails_once_the_trouble_has_lasted_long_enough(harness: StoreHa
     assert (await harness.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
 
 
-async def test_what_waited_for_something_else_is_not_failed_by_a_moment_of_trouble(harness: StoreHarness) -> None:
+async def test_short_outage_does_not_fail_a_post_that_waited_for_another_reason(harness: StoreHarness) -> None:
     await create(harness.store, wanted("anna"))
     await harness.store.pause(Scope.CHANNEL, "mastodon", ME)
     harness.clock.turn(hours=7)
@@ -49,14 +49,14 @@ async def test_what_waited_for_something_else_is_not_failed_by_a_moment_of_troub
     assert await harness.store.fail_missed_posts(HOURS) == [], "trouble that ended counts no more"
 
 
-async def test_what_is_planned_for_later_does_not_wait_yet(harness: StoreHarness) -> None:
+async def test_scheduled_post_does_not_fail_before_its_time(harness: StoreHarness) -> None:
     await create(harness.store, wanted("anna", run_at=harness.clock.later(hours=4)))
     await fail(harness)
     harness.clock.turn(hours=7)
     assert await harness.store.fail_missed_posts(HOURS) == []
 
 
-async def test_an_account_that_was_paused_stays_so_when_it_is_connected_again(harness: StoreHarness) -> None:
+async def test_paused_account_stays_paused_when_reconnected(harness: StoreHarness) -> None:
     await harness.store.save_account(account())
     await harness.store.set_account_state("anna", AccountState.PAUSED, "holidays", AuditContext("maria"))
     await harness.store.set_account_state("anna", AccountState.TOKEN_EXPIRED, "refused", AuditContext("postino"))

@@ -32,7 +32,7 @@ def keyed(key: str, text: str, request: str = "a") -> NewPosts:
     return new_posts(wanted(run_at=LATER), said=content(text), once=ResponseRecorder(asked(key, request), told))
 
 
-async def test_each_gets_its_own_and_what_is_told_is_what_is_stored(harness: StoreHarness) -> None:
+async def test_each_caller_of_a_batch_gets_its_stored_posts(harness: StoreHarness) -> None:
     await harness.store.save_account(account("anna"))
     await harness.store.set_account_state("anna", AccountState.PAUSED, None, AuditContext("maria"))
     several = new_posts(wanted("anna"), wanted("bert", until=LATER, ignore_blackouts=True), said=content("both"))
@@ -43,7 +43,7 @@ async def test_each_gets_its_own_and_what_is_told_is_what_is_stored(harness: Sto
     assert rows(harness) == (2, 3, 3, 0)
 
 
-async def test_two_with_the_same_plan_are_one_post(harness: StoreHarness) -> None:
+async def test_equal_requests_in_a_batch_are_one_post(harness: StoreHarness) -> None:
     first, second = ([wanted(key="plan", run_at=LATER)] for _ in range(2))
     [[one], [other]] = await harness.store.create_posts([new_posts(*first), new_posts(*second)])
     assert (one.created, other.created) == (True, False)
@@ -51,7 +51,7 @@ async def test_two_with_the_same_plan_are_one_post(harness: StoreHarness) -> Non
     assert rows(harness) == (1, 1, 1, 1)
 
 
-async def test_of_two_with_the_same_key_the_first_makes_it_and_the_other_finds_its_answer(
+async def test_second_request_with_a_key_in_a_batch_gets_the_first_response(
     harness: StoreHarness,
 ) -> None:
     made = await harness.store.create_posts([keyed("k", "one"), keyed("k", "two"), keyed("l", "three")])
@@ -61,7 +61,7 @@ async def test_of_two_with_the_same_key_the_first_makes_it_and_the_other_finds_i
     assert rows(harness) == (2, 2, 2, 0)
 
 
-async def test_one_that_is_refused_does_not_cost_the_others_theirs(harness: StoreHarness) -> None:
+async def test_refused_request_does_not_fail_its_batch(harness: StoreHarness) -> None:
     post_batcher = PostBatcher(harness.store)
     await post_batcher.create(keyed("k", "first"))
     numbered = [keyed(f"k{number}", str(number)) for number in range(9)]
@@ -80,7 +80,7 @@ async def test_many_callers_at_once_on_several_stores_make_each_post_once(harnes
     assert rows(harness) == (20, 20, 20, 0)
 
 
-async def test_a_second_click_is_refused_alone(harness: StoreHarness) -> None:
+async def test_duplicate_in_a_batch_is_refused_alone(harness: StoreHarness) -> None:
     post_batcher = PostBatcher(harness.store)
     await post_batcher.create(new_posts(wanted(guard=True)))
     ended = await asyncio.gather(
@@ -100,7 +100,7 @@ async def test_accounts_are_found_by_their_names_in_their_order(harness: StoreHa
     assert [found.id for found in await harness.store.accounts_by_id(names)] == there
 
 
-async def test_what_was_written_although_the_answer_was_lost_is_not_written_again_by_halves(
+async def test_batch_committed_but_unanswered_is_not_inserted_again_when_split(
     harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create, tries = harness.store.create_posts, 0
@@ -123,7 +123,7 @@ async def test_what_was_written_although_the_answer_was_lost_is_not_written_agai
     assert (tries, rows(harness)) == (4, (2, 2, 2, 0))
 
 
-async def test_who_made_posts_of_a_draft_and_lost_the_answer_hears_of_the_posts(harness: StoreHarness) -> None:
+async def test_scheduling_a_draft_again_after_a_lost_response_returns_its_posts(harness: StoreHarness) -> None:
     draft = await harness.store.add_draft(Draft(id=new_id(), brand=None, author="maria", body="{}"))
     assert draft is not None
     planned = new_posts(wanted(run_at=LATER, key="plan"), draft=draft)

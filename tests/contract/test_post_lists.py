@@ -76,7 +76,7 @@ def some_filter(chance: random.Random, now: datetime) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_whatever_is_asked_for_is_found_page_by_page_in_one_order(harness: StoreHarness, seed: int) -> None:
+async def test_every_filter_finds_its_posts_page_by_page(harness: StoreHarness, seed: int) -> None:
     chance = random.Random(seed)
     posts = await crowd(harness, chance)
     words = {
@@ -111,7 +111,7 @@ async def every_page(harness: StoreHarness, asked: PostFilter) -> Sequence[Store
         asked = PostFilter(**{**fields(asked), "before": page.next.id, "before_at": page.next.at})
 
 
-async def test_what_is_kept_beside_a_post_is_what_its_job_says(harness: StoreHarness) -> None:
+async def test_columns_of_a_post_agree_with_its_job(harness: StoreHarness) -> None:
     await crowd(harness, random.Random(7))
     for post in await harness.store.posts(PostFilter(limit=1000)):
         ((phase, brand, at),) = harness.database.sql(
@@ -123,9 +123,7 @@ async def test_what_is_kept_beside_a_post_is_what_its_job_says(harness: StoreHar
         assert (brand, at) == (post.job.brand, post.job.scheduled_at)
 
 
-async def test_one_answer_looks_through_a_bounded_number_of_posts(
-    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_page_reads_a_bounded_number_of_posts(harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(post_lists, "MAX_SCANNED", 12)  # on four ways, one for each phase
     monkeypatch.setattr(post_lists, "MAX_SEARCHED", 12)
     (first,) = await create(harness.store, wanted("anna"))
@@ -151,7 +149,7 @@ async def test_one_answer_looks_through_a_bounded_number_of_posts(
         (51, 20, 31, 0, 0),
     ],
 )
-def test_the_rarer_what_is_wanted_the_further_the_next_look_goes(
+def test_rare_matches_make_the_next_scan_longer(
     scanned: int, fitting: int, missing: int, left: int, further: int
 ) -> None:
     assert pagination.next_scan_size(scanned, fitting, missing, left) == further
@@ -175,7 +173,7 @@ async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(harn
     assert [shown.posts for shown in await harness.store.calendar(days, frozenset(), 3)] == [0, 0, 0]
 
 
-async def test_the_calendar_knows_how_posts_ended(harness: StoreHarness) -> None:
+async def test_calendar_has_the_final_state_of_posts(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, wanted("anna"))
     window = DayBounds(harness.clock.later(days=-1), harness.clock.later(days=1))
 
@@ -192,7 +190,7 @@ async def test_the_calendar_knows_how_posts_ended(harness: StoreHarness) -> None
     assert await state() is State.PENDING
 
 
-async def test_published_now_a_post_goes_before_others_and_in_a_blackout_if_a_person_says_so(
+async def test_publish_now_goes_first_and_can_ignore_blackouts(
     harness: StoreHarness,
 ) -> None:
     (made,) = await create(harness.store, wanted("anna", run_at=harness.clock.later(hours=1)))

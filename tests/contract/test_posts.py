@@ -21,7 +21,7 @@ from tests.contract.sample_posts import account, content, create, rows, wanted
 # Creating
 
 
-async def test_a_post_comes_back_with_its_job_its_content_and_how_its_account_stands(harness: StoreHarness) -> None:
+async def test_post_has_its_job_content_and_account_state(harness: StoreHarness) -> None:
     await harness.store.save_account(account())
     until = harness.clock.later(hours=1)
     said = content("Grüße", brand="rosso", user_id="u1")
@@ -38,7 +38,7 @@ async def test_a_post_whose_account_is_gone_is_still_there(harness: StoreHarness
     assert (await harness.store.post(made.job.id)).account_state is None
 
 
-async def test_a_post_that_does_not_exist_is_not_found_nor_is_a_job_that_is_none(harness: StoreHarness) -> None:
+async def test_unknown_post_and_plain_job_are_not_found_as_posts(harness: StoreHarness) -> None:
     job = await harness.put()
     for unknown in (new_id(), job.id):
         with pytest.raises(NotFound, match=f"Post {unknown} does not exist"):
@@ -53,14 +53,14 @@ async def test_one_content_to_many_accounts_is_one_content_and_many_posts(harnes
     assert len(await harness.take()) == 3, "each is a job of its own"
 
 
-async def test_a_known_key_brings_the_known_post_and_writes_nothing(harness: StoreHarness) -> None:
+async def test_known_key_returns_the_existing_post(harness: StoreHarness) -> None:
     (first,) = await create(harness.store, wanted(key="k"))
     (known,) = await create(harness.store, wanted(key="k", fingerprint="other"), said=content("other"))
     assert (known.created, known.job) == (False, first.job)
     assert rows(harness) == (1, 1, 1, 1)
 
 
-async def test_of_several_posts_only_those_with_new_keys_are_made(harness: StoreHarness) -> None:
+async def test_only_posts_with_new_keys_are_created(harness: StoreHarness) -> None:
     (first,) = await create(harness.store, wanted("anna", key="k1"))
     said = content("both")
     made = await create(harness.store, wanted("anna", key="k1"), wanted("bruno", key="k2"), said=said)
@@ -69,7 +69,7 @@ async def test_of_several_posts_only_those_with_new_keys_are_made(harness: Store
     assert (await harness.store.post(made[1].job.id)).content == "both"
 
 
-async def test_a_repetition_after_a_lost_answer_makes_nothing_twice(harness: StoreHarness) -> None:
+async def test_repetition_after_a_lost_response_creates_nothing_twice(harness: StoreHarness) -> None:
     posts, said = [wanted("anna", guard=True), wanted("bruno", guard=True)], content()
     first = await create(harness.store, *posts, said=said)
     again = await create(harness.store, *posts, said=said, again=True)
@@ -77,7 +77,7 @@ async def test_a_repetition_after_a_lost_answer_makes_nothing_twice(harness: Sto
     assert rows(harness) == (1, 2, 2, 0)
 
 
-async def test_and_makes_all_of_it_if_the_first_call_did_not_get_through(harness: StoreHarness) -> None:
+async def test_repetition_creates_all_if_the_first_call_was_lost(harness: StoreHarness) -> None:
     made = await create(harness.store, wanted("anna", guard=True), wanted("bruno", key="k"), again=True)
     assert [found.created for found in made] == [True, True]
     assert rows(harness) == (1, 2, 2, 1)
@@ -114,7 +114,7 @@ async def test_an_edit_changes_content_payload_fingerprint_and_adds_a_key(harnes
     assert (await harness.told(job.id))[-1] == EventType.EDITED
 
 
-async def test_an_edit_back_to_what_it_was_meets_its_own_key(harness: StoreHarness) -> None:
+async def test_edit_back_to_the_first_content_keeps_its_own_key(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, wanted(key="k1"))
     for key in ("k2", "k1"):
         await harness.store.edit_post(made.job.id, content(key), edited(made.job.id), b"{}", key, ME)
@@ -122,7 +122,7 @@ async def test_an_edit_back_to_what_it_was_meets_its_own_key(harness: StoreHarne
     assert (post.content, post.version) == ("k1", 3)
 
 
-async def test_an_edit_that_would_be_another_post_is_refused_and_nothing_is_changed(harness: StoreHarness) -> None:
+async def test_edit_into_another_post_is_refused(harness: StoreHarness) -> None:
     first, second = await create(harness.store, wanted("anna", key="k1"), wanted("bruno", key="k2"))
     claimed = (await harness.take(1))[0]
     await harness.remember(claimed, "picture")
@@ -141,7 +141,7 @@ async def test_an_edit_that_would_be_another_post_is_refused_and_nothing_is_chan
     )
 
 
-async def test_what_runs_or_was_sent_is_not_edited(harness: StoreHarness) -> None:
+async def test_running_or_sent_post_is_not_edited(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, wanted(key="k1"))
     job = await harness.take_one()
 
@@ -165,7 +165,7 @@ async def test_a_job_that_is_no_post_is_not_edited_as_one(harness: StoreHarness)
     assert (await harness.store.job(job.id)).payload == b"{}"
 
 
-async def test_edits_at_once_are_counted_one_after_the_other(harness: StoreHarness) -> None:
+async def test_concurrent_edits_count_versions_one_by_one(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, wanted(key="k"))
     others = [harness.store, await harness.another_store()]
     edits = [
@@ -179,7 +179,7 @@ async def test_edits_at_once_are_counted_one_after_the_other(harness: StoreHarne
 # Missed
 
 
-async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(harness: StoreHarness) -> None:
+async def test_post_past_its_deadline_fails_as_missed(harness: StoreHarness) -> None:
     until = harness.clock.later(minutes=5)
     late, early, unlimited = await create(
         harness.store,
@@ -202,7 +202,7 @@ async def test_what_was_to_be_out_by_now_and_has_sent_nothing_fails_as_missed(ha
     assert ids(await harness.take()) == {early.job.id, unlimited.job.id}
 
 
-async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(harness: StoreHarness) -> None:
+async def test_running_or_sent_post_is_never_missed(harness: StoreHarness) -> None:
     until = harness.clock.later(minutes=1)
     await create(harness.store, *(wanted(name, until=until) for name in ("anna", "bruno", "carla", "dora")))
     running, doubtful, refused, half = await harness.take()
@@ -218,7 +218,7 @@ async def test_what_runs_or_of_which_something_is_or_may_be_out_is_not_missed(ha
     assert states == [State.RUNNING, State.UNCERTAIN, State.PENDING]
 
 
-async def test_behind_a_missed_post_its_lane_goes_on(harness: StoreHarness) -> None:
+async def test_lane_goes_on_behind_a_missed_post(harness: StoreHarness) -> None:
     await create(harness.store, wanted(until=harness.clock.later(minutes=1)))
     (next_one,) = await create(harness.store, wanted(fingerprint="next"))
     harness.clock.turn(minutes=2)
@@ -226,7 +226,7 @@ async def test_behind_a_missed_post_its_lane_goes_on(harness: StoreHarness) -> N
     assert ids(await harness.take()) == {next_one.job.id}
 
 
-async def test_several_that_miss_at_once_miss_each_post_once(harness: StoreHarness) -> None:
+async def test_concurrent_duties_fail_each_missed_post_once(harness: StoreHarness) -> None:
     until = harness.clock.later(minutes=1)
     made = await create(harness.store, *(wanted(f"account {number}", until=until) for number in range(20)))
     harness.clock.turn(hours=1)
@@ -280,7 +280,7 @@ async def test_a_finished_and_a_replayed_post_are_each_listed_once(harness: Stor
     assert (post.job.state, post.job.remote_id) == (State.COMPLETED, "r1")
 
 
-async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(harness: StoreHarness) -> None:
+async def test_replayed_missed_post_has_no_deadline(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, wanted("anna", until=harness.clock.later(minutes=1)))
     harness.clock.turn(minutes=2)
     assert [job.id for job in await harness.store.fail_missed_posts(3600)] == [made.job.id]
@@ -289,7 +289,7 @@ async def test_a_missed_post_that_a_person_replays_is_wanted_all_the_same(harnes
     assert [job.id for job in await harness.take()] == [made.job.id]
 
 
-async def test_a_post_is_there_for_ever_and_can_be_replayed_for_as_long(harness: StoreHarness) -> None:
+async def test_post_is_never_pruned_and_can_always_be_replayed(harness: StoreHarness) -> None:
     out, failed = await create(harness.store, wanted("anna"), wanted("bruno"))
     for job in await harness.take():
         await harness.end(job, Done(remote_id="r1") if job.id == out.job.id else Reject("no"))

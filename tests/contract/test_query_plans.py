@@ -29,7 +29,7 @@ BESIDE: dict[Crowd, list[tuple[str, bool]]] = {
 @ANALYSED
 @pytest.mark.slow
 @pytest.mark.parametrize("crowd", BESIDE)
-async def test_a_crowd_that_may_not_run_costs_others_no_page(
+async def test_held_backlog_costs_other_claims_no_page(
     database: PostgresDatabase, crowd: Crowd, analysed: bool
 ) -> None:
     """Another channel, on either path, and another brand of the same channel: all statements of a look and a claim."""
@@ -55,9 +55,7 @@ async def test_a_crowd_that_may_not_run_costs_others_no_page(
 
 @only_postgres
 @ANALYSED
-async def test_a_claim_touches_few_pages_beside_a_crowd_that_is_due_tomorrow(
-    database: PostgresDatabase, analysed: bool
-) -> None:
+async def test_claim_reads_few_pages_beside_a_backlog_due_tomorrow(database: PostgresDatabase, analysed: bool) -> None:
     fill(database, "other", backlogs.CROWD, since="-1 day")
     fill(database, "posts", backlogs.CROWD, account="'a' || number % 100", since="-1 day")
     await settled(database, backlogs.nobody, analysed=analysed)
@@ -69,7 +67,7 @@ async def test_a_claim_touches_few_pages_beside_a_crowd_that_is_due_tomorrow(
 
 @only_postgres
 @ANALYSED
-async def test_a_lane_with_a_crowd_is_rearmed_in_few_pages(database: PostgresDatabase, analysed: bool) -> None:
+async def test_lane_with_a_backlog_is_updated_in_few_pages(database: PostgresDatabase, analysed: bool) -> None:
     await settled(database, backlogs.paused_account, analysed=analysed)
     measured = Measured(database)
 

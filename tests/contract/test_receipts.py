@@ -18,7 +18,7 @@ from tests.contract.harness import ME, StoreHarness, ids
 LANES = pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
 
 
-async def test_a_fact_clears_the_doubt_and_is_kept_as_it_was_told(harness: StoreHarness, running_job: Job) -> None:
+async def test_fact_ends_the_doubt_and_is_stored_as_given(harness: StoreHarness, running_job: Job) -> None:
     await harness.intend(running_job)
     told_at = harness.clock.turn(seconds=1)
     noted = await harness.accept(running_job, "r1")
@@ -48,7 +48,7 @@ async def test_one_accepted_intent_of_two_clears_the_step(harness: StoreHarness,
     assert (await harness.accept(running_job, "r1", number=2)).lookup_at is None
 
 
-async def test_a_fact_told_twice_is_one_fact(harness: StoreHarness, running_job: Job) -> None:
+async def test_fact_recorded_twice_is_stored_once(harness: StoreHarness, running_job: Job) -> None:
     await harness.intend(running_job)
     await harness.accept(running_job, "r1")
     harness.clock.turn(minutes=1)
@@ -59,7 +59,7 @@ async def test_a_fact_told_twice_is_one_fact(harness: StoreHarness, running_job:
 
 
 @pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", "é" * 10_000])
-async def test_a_refusal_is_kept_whatever_the_network_said(harness: StoreHarness, running_job: Job, why: str) -> None:
+async def test_refusal_with_any_text_is_stored(harness: StoreHarness, running_job: Job, why: str) -> None:
     await harness.intend(running_job)
     assert (await harness.refuse(running_job, why=why)).lookup_at is None
     (fact,) = (await harness.store.ledger(running_job.id)).receipts
@@ -67,7 +67,7 @@ async def test_a_refusal_is_kept_whatever_the_network_said(harness: StoreHarness
     assert fact.why[:2] == why[:2]
 
 
-async def test_a_receipt_is_kept_whatever_it_contains(harness: StoreHarness, running_job: Job) -> None:
+async def test_receipt_with_any_text_is_stored(harness: StoreHarness, running_job: Job) -> None:
     await harness.intend(running_job)
     receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
     fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
@@ -100,7 +100,7 @@ async def test_a_fact_is_accepted_after_the_job_has_ended(
     assert await harness.store.remote_ids_of_others(other, ["r1", "r2"]) == {"r1"}
 
 
-async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(harness: StoreHarness) -> None:
+async def test_fact_about_a_pruned_job_is_stored(harness: StoreHarness) -> None:
     gone = new_id()
     fact = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
     assert (await harness.store.record_receipt(gone, fact)).lookup_at is None
@@ -110,9 +110,7 @@ async def test_a_fact_about_a_job_that_is_kept_no_more_is_kept_all_the_same(harn
 # The same thing twice, and one thing for two
 
 
-async def test_two_remote_ids_for_one_step_are_told_once_for_each_new_one(
-    harness: StoreHarness, running_job: Job
-) -> None:
+async def test_each_additional_remote_id_of_a_step_writes_one_event(harness: StoreHarness, running_job: Job) -> None:
     for number in (1, 2, 3):
         await harness.intend(running_job, number=number)
     await harness.accept(running_job, "r1", number=1)
@@ -123,7 +121,7 @@ async def test_two_remote_ids_for_one_step_are_told_once_for_each_new_one(
     assert (event.job_id, event.data) == (running_job.id, {"step": "post", "remote_ids": ["r1", "r2"]})
 
 
-async def test_a_duplicate_in_one_part_is_not_told_again_with_the_next_part(
+async def test_duplicate_of_one_step_is_not_reported_with_the_next_step(
     harness: StoreHarness, running_job: Job
 ) -> None:
     await harness.intend(running_job, "part 1")
@@ -134,7 +132,7 @@ async def test_a_duplicate_in_one_part_is_not_told_again_with_the_next_part(
     assert (await harness.told(running_job.id)).count(EventType.DUPLICATED) == 1
 
 
-async def test_a_late_receipt_after_a_person_said_no_is_told_as_a_duplicate(harness: StoreHarness) -> None:
+async def test_late_receipt_after_a_refusal_by_a_person_is_a_duplicate(harness: StoreHarness) -> None:
     job = await harness.lost_answer()
     await harness.store.resolve_job(job.id, Retry("send again"), ME)
     harness.clock.turn(minutes=1)
@@ -172,7 +170,7 @@ async def test_the_same_id_elsewhere_is_another_post(harness: StoreHarness, else
         assert (await harness.accept(job, "r1")).held_by is None
 
 
-async def test_of_two_that_claim_one_remote_post_at_once_one_gets_it(harness: StoreHarness) -> None:
+async def test_concurrent_claims_of_a_remote_id_have_one_winner(harness: StoreHarness) -> None:
     jobs = await harness.put_many(2)
     await harness.take()
     others = [await harness.another_store(), await harness.another_store()]
@@ -192,9 +190,7 @@ async def test_of_two_that_claim_one_remote_post_at_once_one_gets_it(harness: St
 
 
 @LANES
-async def test_an_uncertain_job_with_a_time_is_claimed_again_when_that_has_come(
-    harness: StoreHarness, lane: dict[str, str]
-) -> None:
+async def test_uncertain_job_is_claimed_at_its_lookup_time(harness: StoreHarness, lane: dict[str, str]) -> None:
     job = await harness.lost_answer(**lane)
     harness.clock.turn(seconds=39)
     assert await harness.take(worker="w2") == []
@@ -204,7 +200,7 @@ async def test_an_uncertain_job_with_a_time_is_claimed_again_when_that_has_come(
 
 
 @LANES
-async def test_one_that_waits_for_a_person_is_not_claimed_until_there_is_news(
+async def test_uncertain_job_without_a_time_is_not_claimed_until_a_receipt_comes(
     harness: StoreHarness, lane: dict[str, str]
 ) -> None:
     await harness.put(**lane)
@@ -219,7 +215,7 @@ async def test_one_that_waits_for_a_person_is_not_claimed_until_there_is_news(
     assert ids(await harness.take()) == {job.id}
 
 
-async def test_news_that_leave_the_doubt_do_not_shorten_the_quarantine(harness: StoreHarness) -> None:
+async def test_receipt_that_leaves_a_doubt_does_not_move_the_lookup_forward(harness: StoreHarness) -> None:
     await harness.put()
     (job,) = await harness.take()
     await harness.intend(job)

@@ -35,13 +35,13 @@ async def test_an_unsent_job_of_a_dead_worker_runs_elsewhere_with_its_attempt_re
     assert (again.id, again.attempts, again.claimed_by) == (job.id, 1, "w2")
 
 
-async def test_a_rescue_leaves_a_line_in_the_history(harness: StoreHarness, running_job: Job) -> None:
+async def test_rescue_is_an_attempt_in_the_history(harness: StoreHarness, running_job: Job) -> None:
     await harness.kill("w1")
     (line,) = await harness.store.attempts(running_job.id)
     assert (line.outcome, line.worker, line.started_at) == ("rescued", "w1", running_job.claimed_at)
 
 
-async def test_a_worker_that_beat_meanwhile_is_not_buried(harness: StoreHarness, running_job: Job) -> None:
+async def test_worker_with_a_new_heartbeat_is_not_removed(harness: StoreHarness, running_job: Job) -> None:
     seen = (await harness.store.poll(None, heartbeat=True)).heartbeats
     await harness.store.poll("w1", heartbeat=True)
     assert await harness.store.rescue(seen, settlement.rescue_job) == []
@@ -50,7 +50,7 @@ async def test_a_worker_that_beat_meanwhile_is_not_buried(harness: StoreHarness,
     assert await harness.end(running_job, Done())
 
 
-async def test_only_the_jobs_of_the_dead_are_rescued(harness: StoreHarness) -> None:
+async def test_only_jobs_of_dead_workers_are_rescued(harness: StoreHarness) -> None:
     await harness.hire("w2")
     await harness.put_many(4)
     lost, held = await harness.take(2), await harness.take(2, worker="w2")
@@ -58,7 +58,7 @@ async def test_only_the_jobs_of_the_dead_are_rescued(harness: StoreHarness) -> N
     assert [await harness.state(job) for job in held] == [State.RUNNING, State.RUNNING]
 
 
-async def test_a_buried_worker_claims_nothing(harness: StoreHarness, running_job: Job) -> None:
+async def test_removed_worker_claims_nothing(harness: StoreHarness, running_job: Job) -> None:
     order = await harness.order()
     await harness.kill("w1")
     assert await harness.store.claim(order) == []
@@ -66,15 +66,13 @@ async def test_a_buried_worker_claims_nothing(harness: StoreHarness, running_job
     assert "w1" not in (await harness.store.poll("w1", heartbeat=True)).heartbeats
 
 
-async def test_what_a_retired_worker_still_held_is_rescued_by_the_next_look(
-    harness: StoreHarness, running_job: Job
-) -> None:
+async def test_jobs_of_an_unregistered_worker_are_rescued(harness: StoreHarness, running_job: Job) -> None:
     await harness.store.unregister_worker("w1")
     (ending,) = await harness.store.rescue({}, settlement.rescue_job)
     assert ending.job == running_job
 
 
-async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only_to_look(
+async def test_job_in_doubt_of_a_dead_worker_is_claimed_only_for_a_lookup(
     harness: StoreHarness, running_job: Job
 ) -> None:
     await harness.intend(running_job, send_within=10, settles_within=50)
@@ -94,7 +92,7 @@ async def test_a_job_in_doubt_of_a_dead_worker_is_uncertain_and_taken_again_only
     assert (again.id, again.lookup_at, again.attempts) == (job.id, job.lookup_at, 2)
 
 
-async def test_a_second_death_counts_only_against_the_job_that_was_running(harness: StoreHarness) -> None:
+async def test_second_death_counts_only_against_the_running_job(harness: StoreHarness) -> None:
     guilty, innocent = await harness.put(), await harness.put()
     await harness.take()
     await harness.kill()
@@ -126,7 +124,7 @@ async def test_a_job_that_kills_three_workers_is_quarantined(harness: StoreHarne
 
 
 @pytest.mark.parametrize("found", ["silent", "gone"])
-async def test_observers_that_rescue_at_once_decide_about_each_job_once(harness: StoreHarness, found: str) -> None:
+async def test_concurrent_rescues_settle_each_job_once(harness: StoreHarness, found: str) -> None:
     jobs = await harness.put_many(20)
     await harness.take()
     heartbeats = (await harness.store.poll("observer", heartbeat=True)).heartbeats
@@ -140,7 +138,7 @@ async def test_observers_that_rescue_at_once_decide_about_each_job_once(harness:
 
 
 @only_postgres
-async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(harness: StoreHarness) -> None:
+async def test_job_locked_by_another_rescue_is_skipped(harness: StoreHarness) -> None:
     assert isinstance(harness.store.driver, Postgres)
     await harness.put_many(2)
     taken, free = await harness.take()
@@ -153,7 +151,7 @@ async def test_a_job_that_another_observer_is_deciding_about_is_left_to_it(harne
     assert ending.job.id == taken.id
 
 
-async def test_a_rescue_frees_the_room_under_a_cap(harness: StoreHarness) -> None:
+async def test_rescue_frees_a_slot_under_a_cap(harness: StoreHarness) -> None:
     await harness.store.set_cap("reports", 1, ME)
     await harness.put_many(2)
     await harness.take()
@@ -163,7 +161,7 @@ async def test_a_rescue_frees_the_room_under_a_cap(harness: StoreHarness) -> Non
     assert len(await harness.take(worker="w2")) == 1
 
 
-async def test_a_rescued_job_is_otherwise_as_it_was(harness: StoreHarness) -> None:
+async def test_rescued_job_is_otherwise_unchanged(harness: StoreHarness) -> None:
     job = await harness.put(payload=b"\x00\xff", key="k", user_id="u", account="acme", max_attempts=2)
     await harness.take()
     await harness.kill("w1")

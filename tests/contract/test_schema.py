@@ -57,13 +57,13 @@ async def test_concurrent_migrations_apply_each_once(empty_database: Database) -
     assert sorted(name for each in applied for name in each) == names
 
 
-async def test_an_unmigrated_database_is_refused_with_what_to_do(empty_database: Database) -> None:
+async def test_unmigrated_database_is_refused_with_advice(empty_database: Database) -> None:
     empty_database.sql("SELECT 1")
     with pytest.raises(StoreError, match="`postino migrate`"):
         await empty_database.store().open()
 
 
-async def test_a_half_migrated_database_is_refused_with_what_to_do(database: Database) -> None:
+async def test_partly_migrated_database_is_refused_with_advice(database: Database) -> None:
     applied = database.sql("SELECT number, name, checksum FROM {migrations}")
     database.sql("DELETE FROM {migrations}")
     try:
@@ -76,7 +76,7 @@ async def test_a_half_migrated_database_is_refused_with_what_to_do(database: Dat
             )
 
 
-async def test_a_newer_schema_is_refused_with_a_clear_sentence(database: Database) -> None:
+async def test_newer_schema_is_refused(database: Database) -> None:
     database.sql("INSERT INTO {migrations} (number, name, checksum) VALUES (99, '0099_future', 'x')")
     try:
         for act in (database.store().open, database.store().migrate):
@@ -98,7 +98,7 @@ async def test_a_migration_changed_after_it_was_applied_is_refused(database: Dat
 
 
 @only_sqlite
-async def test_a_database_that_is_not_there_is_not_made_by_opening_it(database: SqliteDatabase) -> None:
+async def test_opening_does_not_create_a_database(database: SqliteDatabase) -> None:
     path = database.path.with_name("elsewhere.db")
     with pytest.raises(StoreUnreachable, match=r"There is no database at .*elsewhere\.db"):
         await Sqlite(path).open()
@@ -140,9 +140,7 @@ def test_a_complete_schema_is_accepted_and_an_incomplete_one_is_not() -> None:
         "time_limit = 0",
     ],
 )
-async def test_the_database_refuses_a_job_that_nobody_would_ever_run(
-    harness: StoreHarness, due_job: Job, change: str
-) -> None:
+async def test_database_refuses_a_job_that_could_never_run(harness: StoreHarness, due_job: Job, change: str) -> None:
     with pytest.raises(harness.database.refusal):
         harness.database.sql(f"UPDATE {{jobs}} SET {change}")
     assert await harness.store.job(due_job.id) == due_job
@@ -171,7 +169,7 @@ async def test_the_database_accepts_an_uncertain_job_that_waits_for_a_person(
         "INSERT INTO {audit} SELECT * FROM {audit}",
     ],
 )
-async def test_the_database_refuses_what_the_rules_never_write(harness: StoreHarness, change: str) -> None:
+async def test_database_refuses_states_that_rules_never_write(harness: StoreHarness, change: str) -> None:
     await harness.run(Reject("no"), key="k")
     await harness.store.set_cap("reports", 1, ME)
     await harness.store.pause(Scope.QUEUE, "low", ME)

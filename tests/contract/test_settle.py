@@ -37,7 +37,7 @@ async def test_a_completed_job_leaves_no_dead_letter_and_never_runs_again(harnes
     assert await harness.store.dead_letters(DeadLetterFilter()) == []
 
 
-async def test_the_history_has_one_line_for_each_attempt(harness: StoreHarness) -> None:
+async def test_history_has_one_row_for_each_attempt(harness: StoreHarness) -> None:
     job = await harness.put()
     started_at = harness.clock()
     claimed = await harness.take_one()
@@ -105,7 +105,7 @@ async def test_a_settle_after_a_cancelled_and_lost_claim_is_refused(harness: Sto
     assert await harness.state(running_job) is State.CANCELLED
 
 
-async def test_a_batch_is_settled_whole_and_tells_which_were_lost(harness: StoreHarness) -> None:
+async def test_batch_is_settled_together_and_returns_what_was_held(harness: StoreHarness) -> None:
     await harness.put_many(6)
     jobs = await harness.take()
     outcomes: list[Outcome] = [
@@ -122,7 +122,7 @@ async def test_a_batch_is_settled_whole_and_tells_which_were_lost(harness: Store
     ]  # fmt: skip
 
 
-async def test_settling_nothing_is_nothing(harness: StoreHarness) -> None:
+async def test_settling_an_empty_batch_does_nothing(harness: StoreHarness) -> None:
     assert await harness.store.settle([]) == set()
 
 
@@ -141,9 +141,7 @@ async def test_a_deferral_spends_no_attempt_and_leaves_no_history(harness: Store
     assert (again.attempts, again.deferrals, again.deferral_reason) == (1, 1, None)
 
 
-async def test_a_job_given_back_is_as_before_and_its_history_says_what_happened(
-    harness: StoreHarness, due_job: Job
-) -> None:
+async def test_released_job_is_unchanged_and_its_history_says_why(harness: StoreHarness, due_job: Job) -> None:
     claimed = await harness.take_one()
     assert await harness.settle(claimed, settlement.release_job(claimed, harness.clock()))
     assert await harness.store.job(due_job.id) == due_job
@@ -179,9 +177,7 @@ async def test_an_uncertain_job_waits_for_a_person(harness: StoreHarness) -> Non
 
 
 @pytest.mark.parametrize("outcome", [Reject("bad\x00 \udcff"), Retry("bad\x00 \udcff"), Unknown("bad\x00 \udcff")])
-async def test_error_texts_no_database_likes_are_settled_all_the_same(
-    harness: StoreHarness, running_job: Job, outcome: Outcome
-) -> None:
+async def test_error_of_any_text_is_settled(harness: StoreHarness, running_job: Job, outcome: Outcome) -> None:
     assert await harness.end(running_job, outcome, AttemptError("E\x00", "\ud800m\x00", "t\x00 \udcff è"))
     job = await harness.store.job(running_job.id)
     assert job.last_error == "bad\\x00 \\udcff"
@@ -189,12 +185,12 @@ async def test_error_texts_no_database_likes_are_settled_all_the_same(
     assert (attempt.error_class, attempt.message, attempt.trace) == ("E\\x00", "\\ud800m\\x00", "t\\x00 \\udcff è")
 
 
-async def test_a_deferral_for_a_reason_no_database_likes_is_settled(harness: StoreHarness, running_job: Job) -> None:
+async def test_deferral_with_any_text_is_settled(harness: StoreHarness, running_job: Job) -> None:
     assert await harness.end(running_job, Defer(harness.clock.later(hours=1), "full\x00"))
     assert (await harness.store.job(running_job.id)).deferral_reason == "full\\x00"
 
 
-async def test_an_event_tells_what_happened_to_which_job(harness: StoreHarness) -> None:
+async def test_event_names_its_job_and_settlement(harness: StoreHarness) -> None:
     job = await harness.run(Reject("no such page"), channel="exports", type="export", payload=POISON)
     event = (await harness.events())[-1]
     assert (event.type, event.job_id, event.at) == (EventType.FAILED, job.id, harness.clock())
@@ -203,6 +199,6 @@ async def test_an_event_tells_what_happened_to_which_job(harness: StoreHarness) 
     }  # fmt: skip
 
 
-async def test_an_ending_without_an_event_tells_nothing(harness: StoreHarness, running_job: Job) -> None:
+async def test_settlement_without_an_event_writes_none(harness: StoreHarness, running_job: Job) -> None:
     assert await harness.settle(running_job, Settlement(state=State.COMPLETED, event=None))
     assert await harness.told(running_job.id) == []

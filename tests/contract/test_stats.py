@@ -33,7 +33,7 @@ async def end(
     return job
 
 
-async def test_posts_that_ended_are_told_with_how_late_they_were(harness: StoreHarness) -> None:
+async def test_finished_posts_are_listed_with_their_delay(harness: StoreHarness) -> None:
     since = harness.clock()
     await end(harness, "acme")
     await harness.put(type=POST, channel="mastodon", account="mastodon:b", brand="other")
@@ -67,7 +67,7 @@ async def test_brands_are_those_of_live_and_finished_jobs(harness: StoreHarness)
     assert sum(one.posts for one in await harness.store.brand_counts(["beta"], 1)) == 1
 
 
-async def test_letters_that_failed_alike_are_one_trouble(harness: StoreHarness) -> None:
+async def test_dead_letters_with_one_error_are_one_group(harness: StoreHarness) -> None:
     first = await end(harness, "acme", error="Post 12 is too long.")
     harness.clock.turn(hours=1)
     second = await end(harness, "other", error="Post 13 is too long.")
@@ -83,7 +83,7 @@ async def test_letters_that_failed_alike_are_one_trouble(harness: StoreHarness) 
     assert len(await harness.store.error_groups(1)) == 1
 
 
-async def test_letters_and_jobs_of_some_brands(harness: StoreHarness) -> None:
+async def test_dead_letters_and_jobs_are_filtered_by_brands(harness: StoreHarness) -> None:
     mine, other = await end(harness, "acme", error="no"), await end(harness, "other", error="no")
     nobodys = await harness.put(channel="reports")
     letters = await harness.store.dead_letters(DeadLetterFilter(brands=("acme",)))
@@ -103,7 +103,7 @@ async def test_letters_and_jobs_of_some_brands(harness: StoreHarness) -> None:
     assert await listed(brands=()) == []
 
 
-async def test_a_replay_may_be_for_later(harness: StoreHarness) -> None:
+async def test_replay_can_be_scheduled(harness: StoreHarness) -> None:
     job = await end(harness, "acme", error="no")
     later = harness.clock.later(minutes=5)
     replayed = await harness.store.replay_dead_letter(job.id, None, True, ME, run_at=later)
@@ -113,7 +113,7 @@ async def test_a_replay_may_be_for_later(harness: StoreHarness) -> None:
     assert [taken.id for taken in await harness.take()] == [job.id]
 
 
-async def test_what_was_spent_is_told_for_each_quota(harness: StoreHarness) -> None:
+async def test_usage_is_read_for_each_quota(harness: StoreHarness) -> None:
     at = harness.clock().isoformat()
     harness.database.sql(
         "INSERT INTO {quota_usage} (job_id, step, number, channel, account, quota, cost, at) VALUES"
@@ -124,7 +124,7 @@ async def test_what_was_spent_is_told_for_each_quota(harness: StoreHarness) -> N
     assert [list(one) for one in found] == [[QuotaUse(harness.clock(), 3)], []]
 
 
-async def test_the_last_event_is_where_events_end(harness: StoreHarness) -> None:
+async def test_last_event_is_the_end_of_the_events(harness: StoreHarness) -> None:
     assert await harness.store.last_event() == Cursor()
     job = await end(harness, "acme")
     [*_, last] = await harness.store.events(Cursor(), 100)
@@ -135,7 +135,7 @@ async def test_the_last_event_is_where_events_end(harness: StoreHarness) -> None
 
 
 @pytest.mark.parametrize("brands", [None, ["acme"]])
-async def test_nothing_has_ended_where_there_is_nothing(harness: StoreHarness, brands: list[str] | None) -> None:
+async def test_empty_store_has_no_finished_posts(harness: StoreHarness, brands: list[str] | None) -> None:
     now = await harness.store.now()
     assert now == harness.clock()
     assert await harness.store.finished_posts(now, 10, brands=brands) == []

@@ -27,13 +27,13 @@ async def create(harness: StoreHarness, asked: IdempotentRequest = ASKED, **how:
     return [one.post for one in made]
 
 
-async def test_the_answer_is_written_with_the_posts_it_tells_of(harness: StoreHarness) -> None:
+async def test_response_is_stored_with_its_posts(harness: StoreHarness) -> None:
     assert await harness.store.stored_response(ASKED) is None
     [made] = await create(harness)
     assert await harness.store.stored_response(ASKED) == StoredResponse(201, f"{made.job.id} True")
 
 
-async def test_the_same_request_makes_nothing_and_has_the_first_answer(harness: StoreHarness) -> None:
+async def test_repeated_request_gets_the_first_response(harness: StoreHarness) -> None:
     await create(harness)
     before = await harness.store.stored_response(ASKED)
     assert await create(harness) == []
@@ -45,7 +45,7 @@ async def test_the_same_request_makes_nothing_and_has_the_first_answer(harness: 
 @pytest.mark.parametrize(
     "changed", [{"request_hash": "b" * 64}, {"request_hash": "b" * 64, "endpoint": "POST /v1/drafts"}]
 )
-async def test_another_request_with_the_key_is_refused_and_both_are_named(
+async def test_key_of_another_request_is_refused_and_both_are_named(
     harness: StoreHarness, changed: dict[str, str]
 ) -> None:
     await create(harness)
@@ -56,19 +56,19 @@ async def test_another_request_with_the_key_is_refused_and_both_are_named(
     assert rows(harness) == (1, 1, 1, 0)
 
 
-async def test_each_caller_has_keys_of_their_own(harness: StoreHarness) -> None:
+async def test_idempotency_keys_are_separate_for_each_caller(harness: StoreHarness) -> None:
     await create(harness)
     assert len(await create(harness, dataclasses.replace(ASKED, caller="key:2", request_hash="b" * 64))) == 1
 
 
-async def test_of_many_at_once_one_makes_it_and_the_others_wait_for_its_answer(harness: StoreHarness) -> None:
+async def test_concurrent_requests_with_one_key_get_one_response(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.another_store(), await harness.another_store()]
     made = await asyncio.gather(*(create(harness, store=stores[number % 3]) for number in range(30)))
     assert sum(map(len, made)) == 1
     assert rows(harness) == (1, 1, 1, 0)
 
 
-async def test_what_is_refused_keeps_no_answer(harness: StoreHarness) -> None:
+async def test_refused_request_stores_no_response(harness: StoreHarness) -> None:
     with pytest.raises(NotFound):
         await create(harness, draft=Draft(new_id(), None, "maria", "{}"))
     assert await harness.store.stored_response(ASKED) is None
@@ -76,7 +76,7 @@ async def test_what_is_refused_keeps_no_answer(harness: StoreHarness) -> None:
     assert len(await create(harness)) == 1
 
 
-async def test_a_draft_is_kept_changed_by_one_at_a_time_and_removed(harness: StoreHarness) -> None:
+async def test_draft_is_changed_only_in_the_version_that_was_read(harness: StoreHarness) -> None:
     draft = Draft(new_id(), "rosso", "maria", '{"text": "one"}')
     added = await harness.store.add_draft(draft)
     assert added is not None
@@ -113,7 +113,7 @@ async def test_drafts_are_listed_newest_first_by_brand_and_page(harness: StoreHa
     assert await found(frozenset()) == []
 
 
-async def test_a_draft_is_gone_with_the_posts_made_of_it_and_makes_none_twice(harness: StoreHarness) -> None:
+async def test_draft_is_removed_with_its_posts_and_makes_none_twice(harness: StoreHarness) -> None:
     draft = Draft(new_id(), None, "maria", "{}")
     await harness.store.add_draft(draft)
     await harness.store.create_posts([new_posts(wanted(), draft=draft)])
@@ -124,7 +124,7 @@ async def test_a_draft_is_gone_with_the_posts_made_of_it_and_makes_none_twice(ha
     assert rows(harness) == (1, 1, 1, 0)
 
 
-async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(harness: StoreHarness) -> None:
+async def test_changed_draft_creates_no_posts(harness: StoreHarness) -> None:
     read = await harness.store.add_draft(Draft(new_id(), None, "maria", '{"text": "old"}'))
     assert read is not None
     changed = await harness.store.change_draft(dataclasses.replace(read, body='{"text": "new"}'))
@@ -136,7 +136,7 @@ async def test_of_a_draft_that_was_changed_meanwhile_no_posts_are_made(harness: 
     assert len(await create(harness, draft=changed)) == 1
 
 
-async def test_a_draft_made_with_a_key_is_made_once(harness: StoreHarness) -> None:
+async def test_draft_with_an_idempotency_key_is_created_once(harness: StoreHarness) -> None:
     once = ResponseRecorder(ASKED, lambda draft: StoredResponse(201, str(draft.id)))
     added = await harness.store.add_draft(Draft(new_id(), None, "maria", "{}"), once=once)
     assert added is not None

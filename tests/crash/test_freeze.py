@@ -41,7 +41,7 @@ async def test_a_run_that_wakes_up_after_another_completed_the_job_settles_nothi
 
 
 @pytest.mark.crash
-async def test_what_waited_its_turn_in_a_frozen_worker_does_not_start_after_it_completed_elsewhere(
+async def test_job_waiting_in_a_frozen_worker_does_not_start_after_completion(
     app: Postino, workers: Workers, runs: ReadRuns, database_url: str
 ) -> None:
     """Jobs rescued before run one at a time; the second one's turn comes when the sleeper wakes up."""

@@ -34,7 +34,7 @@ def test_reading_methods_have_no_crash_points() -> None:
     assert reads & {point.partition(".")[0] for point in CRASH_POINTS} == set()
 
 
-def test_calls_to_code_of_others_have_crash_points_on_either_side() -> None:
+def test_outbound_calls_have_crash_points_on_either_side() -> None:
     source = "".join(path.read_text() for path in Path(str(engine.__file__)).parent.glob("*.py"))
     there = re.findall(r'crash_point\("(\w+\.\w+)"\)', source)
     assert sorted(there) == sorted(f"{name}.{side}" for name in OUTSIDE for side in ("before", "after"))

@@ -36,7 +36,7 @@ CASES = [
 
 @pytest.mark.crash
 @pytest.mark.parametrize("crash", CASES)
-async def test_a_worker_killed_here_leaves_everything_to_the_next(
+async def test_worker_killed_here_leaves_its_jobs_to_the_next(
     app: Postino, workers: Workers, runs: ReadRuns, chance: random.Random, crash: str
 ) -> None:
     crash = crash.replace(ANY, chance.choice(PASSAGES))
@@ -61,7 +61,7 @@ async def test_a_worker_killed_here_leaves_everything_to_the_next(
 
 @pytest.mark.crash
 @pytest.mark.parametrize("crash", CALLERS)
-async def test_a_caller_killed_here_may_simply_call_again(
+async def test_caller_killed_here_can_repeat_the_call(
     app: Postino, workers: Workers, runs: ReadRuns, crash: str
 ) -> None:
     for point, code in ((crash, -signal.SIGKILL), ("", 0)):

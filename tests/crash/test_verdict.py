@@ -45,7 +45,7 @@ def verdict(app: Postino, sql: SqlConnection, tmp_path: Path) -> Judge:
     return judged
 
 
-async def test_what_went_well_is_left_alone(done: Job, verdict: Judge) -> None:
+async def test_run_without_faults_has_no_violation(done: Job, verdict: Judge) -> None:
     found = await verdict({done.id: WORKS})
     assert (found.lost, found.again, found.wrong) == ([], [], [])
     assert found.states == {State.COMPLETED: 1}

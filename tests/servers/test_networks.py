@@ -55,7 +55,7 @@ def test_it_listens_on_this_machine_only_and_leaves_nothing_behind(kind: type[Ch
 @pytest.mark.crash
 @pytest.mark.skipif(sys.platform != "linux", reason="a parent-death signal needs Linux")
 @pytest.mark.parametrize("kind", SERVERS)
-def test_a_run_that_is_killed_takes_its_server_along(kind: type[ChildServer]) -> None:
+def test_killed_test_run_ends_its_server(kind: type[ChildServer]) -> None:
     make(kind).__exit__()
     program = RUN_THAT_WAITS.format(module=kind.__module__.rpartition(".")[2], name=kind.__name__)
     with subprocess.Popen(

@@ -65,7 +65,7 @@ def test_a_database_is_dropped_even_while_somebody_is_connected(postgres_server:
 
 
 @pytest.mark.crash
-def test_what_is_committed_survives_a_stop_and_a_kill_on_the_same_address(private_postgres: PostgresServer) -> None:
+def test_committed_data_survives_a_stop_and_a_kill(private_postgres: PostgresServer) -> None:
     url = private_postgres.create_database()
     write_note(url)
     private_postgres.restart()
@@ -93,7 +93,7 @@ def test_the_server_for_crash_tests_writes_to_disk_before_it_answers(private_pos
 @pytest.mark.crash
 @pytest.mark.postgres
 @pytest.mark.skipif(sys.platform != "linux", reason="a parent-death signal needs Linux")
-def test_a_run_that_is_killed_takes_its_server_along(postgres_server: PostgresServer) -> None:
+def test_killed_test_run_ends_its_server(postgres_server: PostgresServer) -> None:
     with subprocess.Popen([sys.executable, "-c", RUN_THAT_WAITS], cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         pid, directory = run.stdout.readline().split()

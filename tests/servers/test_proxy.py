@@ -51,7 +51,7 @@ async def insert_in_transaction(connection: Connection, number: int) -> None:
 
 
 @pytest.mark.parametrize(("write", "last"), [(insert, INSERT), (insert_in_transaction, "COMMIT;")])
-async def test_what_is_answered_with_silence_was_committed(
+async def test_work_with_a_lost_response_was_committed(
     proxy: Proxy, direct: Connection, through: Connection, write: Write, last: str
 ) -> None:
     await write(through, 1)
@@ -63,7 +63,7 @@ async def test_what_is_answered_with_silence_was_committed(
     assert [row["id"] for row in await direct.fetch("SELECT id FROM notes ORDER BY id")] == [1, 2, 3]
 
 
-async def test_a_share_of_the_answers_is_lost(proxy: Proxy, postgres_url: str) -> None:
+async def test_share_of_responses_is_lost(proxy: Proxy, postgres_url: str) -> None:
     proxy.loses = share(0.5, random.Random(7), any_of("SELECT 1"))
     lost = 0
     for _ in range(20):
@@ -85,7 +85,7 @@ async def test_each_direction_is_slow(proxy: Proxy, through: Connection) -> None
     assert time.monotonic() - asked_at >= 0.06
 
 
-async def test_what_is_cut_ends_and_what_is_refused_does_not_begin(
+async def test_cut_connections_end_and_refused_ones_do_not_begin(
     proxy: Proxy, postgres_url: str, through: Connection
 ) -> None:
     await proxy.refuse()
@@ -101,7 +101,7 @@ async def test_what_is_cut_ends_and_what_is_refused_does_not_begin(
     again.terminate()
 
 
-async def test_what_is_frozen_goes_on_when_it_thaws(proxy: Proxy, through: Connection) -> None:
+async def test_frozen_connection_goes_on_when_released(proxy: Proxy, through: Connection) -> None:
     proxy.freeze()
     asking = asyncio.create_task(through.fetchval("SELECT 7"))
     assert await asyncio.wait([asking], timeout=0.1) == (set(), {asking})
@@ -109,7 +109,7 @@ async def test_what_is_frozen_goes_on_when_it_thaws(proxy: Proxy, through: Conne
     assert await asking == 7
 
 
-async def test_after_a_fail_over_the_old_connections_stay_silent_and_new_ones_are_served(
+async def test_after_a_failover_only_new_connections_are_served(
     proxy: Proxy, postgres_url: str, through: Connection
 ) -> None:
     proxy.freeze()
@@ -123,7 +123,7 @@ async def test_after_a_fail_over_the_old_connections_stay_silent_and_new_ones_ar
     await asyncio.wait([asking])
 
 
-async def test_notifications_pass_and_so_do_a_servers_last_words(
+async def test_notifications_and_final_server_messages_pass(
     proxy: Proxy, direct: Connection, through: Connection
 ) -> None:
     heard: asyncio.Queue[object] = asyncio.Queue()

@@ -56,7 +56,7 @@ async def stores(postgres_url: str) -> AsyncIterator[tuple[Store, Store]]:
 
 
 @pytest.mark.postgres
-async def test_many_at_once_lose_nothing_and_do_nothing_twice(
+async def test_concurrent_workers_lose_nothing_and_run_nothing_twice(
     stores: tuple[Store, Store], request: pytest.FixtureRequest
 ) -> None:
     given = request.config.getoption("--hypothesis-seed")

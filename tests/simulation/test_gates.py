@@ -253,7 +253,7 @@ def world(request: pytest.FixtureRequest, path: Path) -> Iterator[StoresUnderTes
 @pytest.mark.timeout(600)
 @settings(max_examples=WORLDS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(done=st.lists(steps, min_size=3, max_size=14))
-def test_claims_get_what_the_rules_let_run_and_nothing_else(world: StoresUnderTest, done: list[Any]) -> None:
+def test_claims_take_exactly_what_the_rules_allow(world: StoresUnderTest, done: list[Any]) -> None:
     small = SmallWorld(world)
     for name, *arguments in done:
         getattr(small, name)(*arguments)

@@ -29,7 +29,9 @@ def test_nothing_is_published_twice_and_nothing_is_lost_on_sqlite(request: pytes
 
 @pytest.mark.timeout(PATIENCE)
 @pytest.mark.postgres
-def test_nor_on_postgresql(postgres_url: str, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_published_twice_and_nothing_is_lost_on_postgresql(
+    postgres_url: str, request: pytest.FixtureRequest
+) -> None:
     clock = Clock()
     live(clock, postgres_side(postgres_url, clock), LIVES or 12, request)
 

@@ -29,7 +29,7 @@ def life_with(world: StoresUnderTest, *places: Place) -> StoreMachine:
     return life
 
 
-def test_a_lane_whose_head_was_cancelled_wastes_no_slot(world: StoresUnderTest) -> None:
+def test_lane_with_a_cancelled_head_wastes_no_slot(world: StoresUnderTest) -> None:
     life = life_with(world, ANNA, BRUNO)
     life.look()
     life.cancel(0, True)
@@ -44,7 +44,7 @@ def test_slots_one_line_cannot_fill_go_to_the_others_of_its_rank(world: StoresUn
     assert {job.queue for job in life.held()} == {Queue.HIGH}
 
 
-def test_a_line_both_seen_and_hinted_at_is_served_once(world: StoresUnderTest) -> None:
+def test_line_in_both_poll_and_hints_is_claimed_once(world: StoresUnderTest) -> None:
     life = life_with(world, ANNA, BRUNO)
     life.look()
     life.places = [ROSSO]
@@ -60,7 +60,7 @@ def test_slots_held_for_a_paused_brand_go_to_the_others(world: StoresUnderTest) 
     assert len(life.held()) == 2
 
 
-def test_what_is_not_paused_cannot_be_resumed(world: StoresUnderTest) -> None:
+def test_only_a_pause_can_be_resumed(world: StoresUnderTest) -> None:
     life = StoreMachine(world)
     life.cap("film", 1)
     life.resume((Scope.CHANNEL, "film"), False, 0)

@@ -13,7 +13,7 @@ WEEKS = "SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class ON oid =
 
 
 @pytest.mark.postgres
-async def test_a_missing_week_is_made_when_it_is_needed_and_told(postgres_url: str, tmp_path: Path) -> None:
+async def test_missing_partition_is_created_and_logged(postgres_url: str, tmp_path: Path) -> None:
     app = Postino(make_config(tmp_path, postgres_url))
     await app.store.migrate()
     app.handler("work")(lambda: None)

@@ -21,26 +21,26 @@ async def told(url: str) -> tuple[type[Exception], str]:
     return refused.type, "".join(traceback.format_exception(refused.value))
 
 
-async def test_a_server_that_does_not_answer() -> None:
+async def test_unreachable_server_is_an_error_without_the_password() -> None:
     kind, text = await told("postgresql://me:hunter2@127.0.0.1:1/queue?application_name=x")
     assert kind is StoreUnreachable
     assert "postgresql://127.0.0.1:1/queue does not respond" in text
     assert "hunter2" not in text
 
 
-async def test_a_database_that_does_not_exist(postgres_server: PostgresServer) -> None:
+async def test_missing_postgres_database_is_an_error(postgres_server: PostgresServer) -> None:
     kind, text = await told(f"{postgres_server.url.rpartition('/')[0]}/nowhere")
     assert kind is StoreUnreachable
     assert 'database "nowhere" does not exist' in text
 
 
-async def test_an_address_that_is_none() -> None:
+async def test_invalid_database_url_is_an_error() -> None:
     kind, text = await told("postgresql://me:hunter2@[broken/queue")
     assert kind is ConfigError
     assert "hunter2" not in text
 
 
-async def test_many_who_open_at_once_share_one_pool(postgres_url: str) -> None:
+async def test_concurrent_opens_share_one_pool(postgres_url: str) -> None:
     store = Store(Postgres(postgres_url))
     await store.migrate()
     await asyncio.gather(*(store.open() for _ in range(10)))

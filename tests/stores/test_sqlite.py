@@ -18,12 +18,12 @@ from postino.stores.store import Store
 from postino.values.job import Queue, new_id
 
 
-async def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
+async def test_missing_sqlite_file_is_an_error_with_advice(tmp_path: Path) -> None:
     with pytest.raises(StoreUnreachable, match=r"There is no database at .*nowhere\.db\. Run `postino migrate`"):
         await Store(Sqlite(tmp_path / "nowhere.db")).open()
 
 
-async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+async def test_file_that_is_no_database_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "letter.db").write_text("Dear Ada, " * 200)
     with pytest.raises(StoreUnreachable, match="cannot be used"):
         await Store(Sqlite(tmp_path / "letter.db")).open()
@@ -39,7 +39,7 @@ async def test_a_callers_connection_to_a_database_without_postino(tmp_path: Path
 
 
 @pytest.mark.parametrize("library", ["apsw", "sqlite3"])
-async def test_a_callers_own_way_of_reading_rows_is_left_alone(tmp_path: Path, library: str) -> None:
+async def test_row_factory_of_the_caller_is_kept(tmp_path: Path, library: str) -> None:
     store = Store(Sqlite(tmp_path / "postino.db"))
     await store.migrate()
     connection: Any
@@ -55,7 +55,7 @@ async def test_a_callers_own_way_of_reading_rows_is_left_alone(tmp_path: Path, l
     connection.close()
 
 
-async def test_many_who_use_a_new_file_at_once_all_find_it_ready(tmp_path: Path) -> None:
+async def test_concurrent_first_uses_of_a_new_file_succeed(tmp_path: Path) -> None:
     apps = [Postino(f"sqlite:///{tmp_path}/new.db") for _ in range(10)]
     jobs = await asyncio.gather(*(app.enqueue("t", key="k") for app in apps for _ in range(3)))
     assert len({job.id for job in jobs}) == 1
@@ -63,7 +63,7 @@ async def test_many_who_use_a_new_file_at_once_all_find_it_ready(tmp_path: Path)
         await app.close()
 
 
-async def test_a_read_that_takes_too_long_is_given_up_and_the_next_is_answered(tmp_path: Path) -> None:
+async def test_slow_read_times_out_and_the_next_succeeds(tmp_path: Path) -> None:
     driver = Sqlite(tmp_path / "postino.db", statement_seconds=0)
     store = Store(driver)
     await store.migrate()
@@ -80,7 +80,7 @@ async def test_a_read_that_takes_too_long_is_given_up_and_the_next_is_answered(t
         await store.close()
 
 
-async def test_a_new_database_and_its_folder_are_for_their_owner_only(tmp_path: Path) -> None:
+async def test_new_database_and_folder_are_private_to_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "data" / "postino.db"
     store = Store(Sqlite(path))
     await store.migrate()
@@ -93,7 +93,7 @@ async def test_a_new_database_and_its_folder_are_for_their_owner_only(tmp_path: 
     await store.close()
 
 
-def test_a_folder_that_was_there_is_left_as_open_as_it_is(tmp_path: Path) -> None:
+def test_permissions_of_an_existing_folder_are_kept(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     asyncio.run(Store(Sqlite(tmp_path / "postino.db")).migrate())
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755

@@ -25,7 +25,7 @@ NOBODY = "http://127.0.0.1:9"  # where nobody listens
 
 
 @pytest.mark.crash
-async def test_posts_in_the_hands_of_dead_workers_are_taken_over_although_those_who_take_them_over_die_too(
+async def test_posts_are_rescued_although_their_rescuers_die_too(
     harness: PublishingHarness,
 ) -> None:
     sweep = Sweep(harness)
@@ -39,7 +39,7 @@ async def test_posts_in_the_hands_of_dead_workers_are_taken_over_although_those_
 
 
 @pytest.mark.crash
-async def test_a_worker_told_to_stop_in_the_middle_of_calls_and_killed_on_its_way_out_leaves_them_to_the_next(
+async def test_worker_killed_while_it_stops_leaves_its_posts_to_the_next(
     harness: PublishingHarness,
 ) -> None:
     sweep = Sweep(harness)
@@ -57,7 +57,7 @@ async def test_a_worker_told_to_stop_in_the_middle_of_calls_and_killed_on_its_wa
 
 
 @pytest.mark.crash
-async def test_a_worker_killed_over_what_a_network_wants_fewer_of_or_cannot_be_reached_for_leaves_it_to_the_next(
+async def test_worker_killed_on_rate_limit_or_outage_leaves_its_post_to_the_next(
     harness: PublishingHarness,
 ) -> None:
     sweep = Sweep(harness)
@@ -80,7 +80,7 @@ async def until_under_way(harness: PublishingHarness, posts: list[Posted]) -> No
 
 
 @pytest.mark.crash
-async def test_a_caller_killed_while_its_posts_are_written_down_may_simply_ask_again(
+async def test_caller_killed_while_posts_are_created_can_repeat_the_call(
     harness: PublishingHarness,
 ) -> None:
     for crash in [f"{point}:{time}" for point in ASKED_FOR for time in TWICE]:

@@ -60,7 +60,7 @@ def world(request: pytest.FixtureRequest, forker_address: str, tmp_path: Path) -
 
 
 @pytest.mark.crash
-async def test_a_post_that_was_accepted_outlives_the_end_of_everything_and_goes_out_once(
+async def test_accepted_post_survives_the_death_of_all_processes(
     world: World, chance: random.Random, everything: bool
 ) -> None:
     accounts: list[StoredAccount] = []

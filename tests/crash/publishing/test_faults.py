@@ -28,7 +28,7 @@ def some_of(every: list[Trouble], chance: random.Random) -> list[Trouble]:
 
 
 @pytest.mark.crash
-async def test_whatever_goes_wrong_at_any_endpoint_a_post_is_out_once_or_in_doubt_for_all_to_see(
+async def test_any_fault_at_any_endpoint_leaves_a_post_live_once_or_uncertain(
     harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
     every = troubles() if everything else some_of(troubles(), chance)

@@ -50,7 +50,7 @@ async def now(harness: PublishingHarness, posted: Posted) -> Job:
 
 
 @pytest.mark.crash
-async def test_a_worker_that_sleeps_in_the_visible_call_until_others_have_settled_it_makes_no_second_post(
+async def test_worker_frozen_in_the_visible_call_makes_no_second_post(
     harness: PublishingHarness,
 ) -> None:
     slow = {"seconds": ANSWERED}
@@ -68,7 +68,7 @@ async def test_a_worker_that_sleeps_in_the_visible_call_until_others_have_settle
 
 
 @pytest.mark.crash
-async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_on_every_network(
+async def test_late_response_read_by_a_frozen_worker_ends_the_doubt(
     harness: PublishingHarness,
 ) -> None:
     slow = {"seconds": ANSWERED}
@@ -91,9 +91,7 @@ async def test_the_answer_that_a_sleeper_reads_when_it_wakes_up_ends_the_doubt_o
     [("sqlite", "its time to send"), pytest.param("postgres", "its lease", marks=pytest.mark.postgres)],
     indirect=["database_url"],
 )
-async def test_a_worker_that_sleeps_between_its_intent_and_the_sending_sends_nothing_when_it_wakes_up(
-    harness: PublishingHarness, over: str
-) -> None:
+async def test_worker_frozen_between_intent_and_send_sends_nothing_late(harness: PublishingHarness, over: str) -> None:
     """Signing in comes first; what was intended for one moment is not sent in another."""
     plain = shape_for("bluesky")
     posted = await harness.post(plain, "not begun", Fault("createSession", "slow", {"seconds": ANSWERED}))

@@ -76,7 +76,7 @@ def tried_on() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.crash
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_neither_what_was_said_yesterday_nor_what_another_account_says_is_taken_for_what_is_in_doubt(
+async def test_lookup_ignores_old_posts_and_posts_of_other_accounts(
     harness: PublishingHarness,
 ) -> None:
     yesterday: list[Seen] = []
@@ -97,7 +97,7 @@ async def test_neither_what_was_said_yesterday_nor_what_another_account_says_is_
 
 
 @pytest.mark.crash
-async def test_what_the_same_account_said_moments_ago_belongs_to_that_post_alone(harness: PublishingHarness) -> None:
+async def test_recent_equal_post_of_an_account_keeps_its_remote_id(harness: PublishingHarness) -> None:
     firsts = [
         (await harness.post(shape_for(network), "the first", text=f"Once more: {trouble}"), trouble)
         for network, trouble in tried_on()
@@ -113,7 +113,7 @@ async def test_what_the_same_account_said_moments_ago_belongs_to_that_post_alone
 
 @pytest.mark.crash
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-async def test_two_alike_of_an_account_are_never_in_doubt_at_once(harness: PublishingHarness) -> None:
+async def test_equal_posts_of_an_account_are_never_in_doubt_together(harness: PublishingHarness) -> None:
     """By likeness nobody could say which is which: the second waits until the first cannot be under way any more."""
     for network in ("bluesky", "mastodon"):
         account = await harness.open_account(network)

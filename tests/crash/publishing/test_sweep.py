@@ -34,7 +34,7 @@ SPARE = 6  # a worker may have several posts in its hands when it dies
 
 
 @pytest.mark.crash
-async def test_a_publish_killed_at_any_point_of_its_way_is_out_once_or_in_doubt_for_all_to_see(
+async def test_publish_killed_at_any_point_is_live_once_or_uncertain(
     harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
     shapes = SHAPES if everything else [chance.choice(shapes_of(network)) for network in NETWORKS]
@@ -68,7 +68,7 @@ def some_of(stations: list[Passage], chance: random.Random) -> list[Passage]:
 
 
 @pytest.mark.crash
-async def test_a_worker_killed_while_it_looks_for_a_post_whose_answer_was_lost_leaves_it_to_the_next(
+async def test_worker_killed_during_a_lookup_leaves_it_to_the_next(
     harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
     sweep = Sweep(harness)
@@ -89,7 +89,7 @@ async def test_a_worker_killed_while_it_looks_for_a_post_whose_answer_was_lost_l
 
 
 @pytest.mark.crash
-async def test_a_worker_killed_after_any_fault_of_the_visible_call_leaves_the_doubt_to_the_next(
+async def test_worker_killed_after_a_fault_of_the_visible_call_leaves_the_doubt(
     harness: PublishingHarness, chance: random.Random, everything: bool
 ) -> None:
     deaths = [(trouble, point) for trouble in visible_troubles() for point in trouble.passed]

@@ -46,7 +46,7 @@ async def evidence(harness: PublishingHarness, done: Posted) -> Evidence:
     return await gather(harness, [])
 
 
-async def test_what_went_well_is_left_alone(harness: PublishingHarness, done: Posted) -> None:
+async def test_run_without_faults_has_no_violation(harness: PublishingHarness, done: Posted) -> None:
     verdict = await judge(harness)
     assert (verdict.violations, verdict.asked) == ([], {})
     assert verdict.ends == {(THREAD.grade, State.COMPLETED): 1}
@@ -77,7 +77,7 @@ async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(ha
     assert len(verdict.asked) == 1
 
 
-async def test_what_the_store_says_is_held_against_what_is_out_there(
+async def test_store_and_network_are_compared(
     harness: PublishingHarness, done: Posted, job: Job, evidence: Evidence
 ) -> None:
     first, second = (place(done, part) for part in done.parts)
@@ -113,9 +113,7 @@ async def test_an_end_that_nobody_can_find_is_a_loss(done: Posted, job: Job, evi
     assert not list(badly_ended(done, uncertain, replace(evidence, listed={done.id})))
 
 
-async def test_what_nobody_asked_for_and_what_was_told_to_be_doubled_are_noticed(
-    done: Posted, evidence: Evidence
-) -> None:
+async def test_unrequested_and_duplicated_posts_are_noticed(done: Posted, evidence: Evidence) -> None:
     unknown = Seen(0, THREAD.network, done.account.handle, "another", "another")
     evidence.seen[THREAD.network, done.account.handle, "another"].append(unknown)
     assert len(list(unasked_for([done], evidence))) == 1
