@@ -1,4 +1,4 @@
-"""What a new blackout would move: jobs that go out later with it than without it."""
+"""Compute which jobs a new blackout would delay, and until when."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ AHEAD = timedelta(days=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayedJob:
-    """A job that would wait, from when to when. Without `moves_to` the blackouts leave it no time at all."""
+    """A job that the blackout would delay. `moves_to` is None if no free time is left."""
 
     job_id: UUID
     type: str
@@ -26,9 +26,9 @@ class DelayedJob:
 
 
 def compute_impact(job: Job, others: Iterable[Blackout], added: Blackout, now: datetime) -> DelayedJob | None:
-    """None where this blackout changes nothing for a job of the next weeks, or the job minds none."""
-    minds = job.state is State.PENDING and not job.may_be_live and not job.ignore_blackouts
-    if not minds or job.run_at is None or job.run_at > now + AHEAD:
+    """Return the delay of a job; None if this blackout does not affect it within 60 days."""
+    is_affected = job.state is State.PENDING and not job.may_be_live and not job.ignore_blackouts
+    if not is_affected or job.run_at is None or job.run_at > now + AHEAD:
         return None
     if not applies_to(added, channel=job.channel, brand=job.brand, account=job.account):
         return None
@@ -51,5 +51,5 @@ def compute_impact(job: Job, others: Iterable[Blackout], added: Blackout, now: d
 def filter_blackouts(
     blackouts: Iterable[Blackout], channel: str, brand: str | None, account: str | None
 ) -> list[Blackout]:
-    """The blackouts that a job of this channel, brand and account obeys."""
+    """Return the blackouts that cover this channel, brand and account."""
     return [each for each in blackouts if applies_to(each, channel=channel, brand=brand, account=account)]

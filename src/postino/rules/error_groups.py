@@ -1,4 +1,4 @@
-"""Which failures are alike: the same words but for numbers, ids and names in quotes."""
+"""Group dead letters by error: the same text except for numbers, ids and quoted names."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ MAX_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorGroup:
-    """Dead letters that failed alike, one of them by its id."""
+    """Dead letters with the same error, with the id of one example."""
 
     cause: DeadLetterCause
     channel: str
@@ -30,19 +30,19 @@ class ErrorGroup:
 
 
 def generalize_error(error: str | None) -> str:
-    """An error without what is particular to one job."""
+    """Return an error message with the details of one job replaced."""
     return DETAILS.sub(WILDCARD, (error or "")[:MAX_CHARACTERS])
 
 
 def merge_groups(troubles: Iterable[ErrorGroup]) -> list[ErrorGroup]:
-    """Alike are one; the largest first."""
+    """Merge groups with the same error, the largest first."""
     groups: dict[tuple[str, str, str, str], ErrorGroup] = {}
     for one in troubles:
-        said = generalize_error(one.error)
-        key = (one.cause, one.channel, one.type, said)
+        error = generalize_error(one.error)
+        key = (one.cause, one.channel, one.type, error)
         known = groups.get(key)
         if known is None:
-            groups[key] = replace(one, error=said)
+            groups[key] = replace(one, error=error)
             continue
         latest = one if one.last_at > known.last_at else known
         groups[key] = replace(

@@ -1,6 +1,6 @@
-"""The key of a job: the same key on the same channel is the same job, for ever.
+"""Idempotency keys: the same key on the same channel is the same job, for ever.
 
-Every part is preceded by its length and every list by its count, so that no two different inputs run together.
+Every part is preceded by its length and every list by its count, so that different inputs never give the same key.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from postino.rules.rendering import list_used_placeholders, select_content
 from postino.values.content import Content
 
-DUPLICATE_WINDOW = timedelta(minutes=10)  # the same published now again within this is taken for a second click
+DUPLICATE_WINDOW = timedelta(minutes=10)  # the same post published twice within this is taken for a double click
 
 
 def make_job_key(caller_key: str, account: str | None) -> str:
-    """From a caller's own key. Length-prefixed, so that no two pairs run together into one text."""
+    """Return the key of a job from the caller's own key and the account."""
     return _hash_parts(caller_key, account or "")
 
 
@@ -27,7 +27,7 @@ def make_plan_key(
     media_hash: str,
     caption_hash: str,
 ) -> str:
-    """From a plan: the same things said at the same instant by the same account are the same job."""
+    """Return the key of a planned post: same content, instant and account give the same job."""
     if scheduled_at.tzinfo is None:
         raise ValueError(f"scheduled_at must be aware, not {scheduled_at!r}")
     instant = scheduled_at.astimezone(UTC).isoformat(timespec="microseconds")
@@ -35,7 +35,7 @@ def make_plan_key(
 
 
 def hash_media(references: Sequence[str]) -> str:
-    """From the checksums of pictures and films, or their addresses, in their order."""
+    """Hash the checksums or URLs of media, in order."""
     return _hash_parts(*_prefix_count(references))
 
 
@@ -47,7 +47,7 @@ def hash_caption(
     title: str | None = None,
     hashtags: Sequence[str] = (),
 ) -> str:
-    """From what is said on a channel, before it is filled in, and the placeholders used in it."""
+    """Hash the text on a channel before placeholders are filled in, and the placeholders it uses."""
     pairs = [part for pair in sorted(placeholders.items()) for part in pair]
     return _hash_parts(text, *_prefix_count(pairs), *_prefix_count(thread), title or "", *_prefix_count(hashtags))
 
@@ -55,7 +55,7 @@ def hash_caption(
 def make_content_key(
     content: Content, *, brand: str | None, channel: str, account: str | None, scheduled_at: datetime
 ) -> str:
-    """The plan's key of a content on one channel: what is overridden there counts as it is said there."""
+    """Return the key of a content on one channel, with its overrides applied."""
     said = select_content(content, channel)
     return make_plan_key(
         brand=brand,
@@ -74,7 +74,7 @@ def make_content_key(
 
 
 def make_fingerprint(account: str, parts: tuple[str, ...], media: Sequence[str]) -> str:
-    """By which the same, published now by the same account, is recognised within ten minutes."""
+    """Return the fingerprint by which a double click is recognised within ten minutes."""
     return _hash_parts(account, *_prefix_count(parts), *_prefix_count(media))
 
 

@@ -1,4 +1,4 @@
-"""What may be done about a visible call: send it, take it for done, look for it, or ask a person."""
+"""Decide what to do about a visible call: send it, accept it as done, look it up, or ask a person."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from postino.values.ledger import IntentEntry, Ledger, ReceiptEntry, Verdict
 from postino.values.outcome import Outcome, RateLimited, Reject, Retry
 from postino.values.provider import CannotTell, Failure, FailureKind, Found, LookupResult, NotFound, Receipt, Resend
 
-MAX_LOST_RESPONSES = 3  # answers, after which what is harmless to repeat is not repeated any more: a person is asked
-DEFAULT_COOLDOWN = timedelta(seconds=60)  # after "too many" without a word about how long
+MAX_LOST_RESPONSES = 3  # then even a harmless request is not repeated, and a person must decide
+DEFAULT_COOLDOWN = timedelta(seconds=60)  # if the network does not say how long
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """It is out there."""
+    """The step is live."""
 
     receipt: Receipt
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyToSend:
-    """Nothing is out there: it may be sent, under this number."""
+    """Nothing is live: the step may be sent, with this number."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class UncertainStep:
-    """Something may be out there. A harmless repetition would have this number, after so many lost answers."""
+    """The step may be live. A harmless repetition would have this number, after so many lost responses."""
 
     intent: IntentEntry
     first_intended_at: datetime
@@ -60,7 +60,7 @@ def is_receipt_for(fact: ReceiptEntry, intent: IntentEntry) -> bool:
 
 
 def map_positions(ledger: Ledger) -> dict[int, str]:
-    """Which step stands where. What was refused left nothing behind, and another may stand in its place."""
+    """Return the step at each position. A refused intent left nothing, and another step may take its place."""
     left = [
         intent
         for intent in ledger.intents
@@ -70,25 +70,25 @@ def map_positions(ledger: Ledger) -> dict[int, str]:
 
 
 def can_be_live(ledger: Ledger) -> bool:
-    """Whether something is out there, or may be."""
+    """Return whether any step is live or may be."""
     return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.receipts) or bool(list_uncertain_intents(ledger))
 
 
 def list_uncertain_intents(ledger: Ledger) -> list[IntentEntry]:
-    """Every visible call of which nobody knows what became, one for each step, the latest."""
+    """Return the latest intent of every step whose result is unknown."""
     steps = dict.fromkeys(intent.step for intent in ledger.intents)
     found = (get_step_status(ledger, step) for step in steps)
     return [doubt.intent for doubt in found if isinstance(doubt, UncertainStep)]
 
 
 def list_open_intents(ledger: Ledger) -> list[IntentEntry]:
-    """All the visible calls behind those doubts; what is unanswered of a step that is out there does not matter."""
+    """Return all intents without a receipt, except of steps that are live."""
     steps = {doubt.step for doubt in list_uncertain_intents(ledger)}
     return [intent for intent in ledger.intents if intent.step in steps and not has_receipt(intent, ledger.receipts)]
 
 
 def is_duplicate_receipt(ledger: Ledger, fact: ReceiptEntry) -> bool:
-    """Whether this fact, by now in the ledger, shows its step out there under one id more than was known."""
+    """Return whether this stored receipt shows that its step is live under another id as well."""
     ids = [
         known.receipt.remote_id for known in ledger.receipts if known.step == fact.step and known.receipt is not None
     ]
@@ -97,19 +97,19 @@ def is_duplicate_receipt(ledger: Ledger, fact: ReceiptEntry) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SendAgain:
-    """Harmless."""
+    """Send it again: that is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookUpAgain:
-    """Not known yet."""
+    """Look it up again later."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """Nobody but a person can tell."""
+    """Only a person can tell."""
 
     why: str
 
@@ -123,26 +123,26 @@ def decide_after_lookup(
         case NotFound() if can_resend(doubt, resend, now):
             return SendAgain()
         case NotFound():
-            return LookUpAgain("It is not to be seen there, which does not prove that it is not there.")
+            return LookUpAgain("The network does not show it, which does not prove that it was not published.")
         case CannotTell(why):
             return LookUpAgain(why)
 
 
 def decide_without_lookup(doubt: UncertainStep, resend: Resend, now: datetime) -> SendAgain | AskPerson:
-    """Where the network cannot be asked."""
+    """Decide for a network without a lookup."""
     if can_resend(doubt, resend, now):
         return SendAgain()
-    return AskPerson("The network offers no way to ask whether it arrived.")
+    return AskPerson("The network offers no way to find out whether it was published.")
 
 
 def can_resend(doubt: UncertainStep, resend: Resend, now: datetime) -> bool:
-    """A key is good for a while only, counted from when it was first used; and nothing is repeated for ever."""
+    """Return whether sending again is harmless: its key is still valid, and not too many responses were lost."""
     in_time = resend.within is None or now < doubt.first_intended_at + resend.within
     return resend.harmless and in_time and doubt.lost_responses < MAX_LOST_RESPONSES
 
 
 def to_outcome(failure: Failure, now: datetime) -> Outcome:
-    """What becomes of a job to which a network said no, when nothing is in doubt."""
+    """Return the outcome of a job that the network refused, when nothing is uncertain."""
     match failure.kind:
         case FailureKind.RATE_LIMIT:
             return RateLimited(failure.until or now + DEFAULT_COOLDOWN, failure.message)

@@ -1,4 +1,4 @@
-"""Which moves a job may make. Everything that changes a state asks here."""
+"""The legal moves between job states. Everything that changes a state checks here."""
 
 from postino.values.job import State
 
@@ -12,5 +12,6 @@ MOVES: dict[State, frozenset[State]] = {
 }
 
 
-def can_move(current: State, wanted: State) -> bool:
-    return wanted in MOVES[current]
+def can_move(current: State, target: State) -> bool:
+    """Return whether a job may move from one state to another."""
+    return target in MOVES[current]

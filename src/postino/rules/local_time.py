@@ -1,4 +1,4 @@
-"""Which instant a local time is: in a gap the first valid one after it, in an overlap the first of the two.
+"""Convert local times to instants: in a gap the first valid instant after it, in an overlap the first of the two.
 
 Zones come from `postino.values.time_zones`: data delivered with the program, not the machine.
 """
@@ -12,8 +12,8 @@ from postino.errors import WrongUse
 from postino.values.time_zones import get_zone as zone_named
 
 SECOND = timedelta(seconds=1)
-MAX_QUOTED = 100  # characters of what is told again
-YEARS = range(1971, 9000)  # the first and last moments are special to some databases
+MAX_QUOTED = 100  # characters of a wrong value in a message
+YEARS = range(1971, 9000)  # databases treat the very first and last years specially
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
@@ -25,7 +25,7 @@ TIME_FORMAT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The clocks go forward over the local time that was asked for."""
+    """The requested local time does not exist: the clocks go forward over it."""
 
     zone: str
     requested: datetime
@@ -46,7 +46,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The clocks go back over the local time that was asked for, so that they show it twice."""
+    """The requested local time exists twice: the clocks go back over it."""
 
     zone: str
     requested: datetime
@@ -65,14 +65,14 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTime:
-    """An instant, and what people should know about how it was found."""
+    """An instant, and a note for people if the local time was ambiguous or does not exist."""
 
     at: datetime
     note: Gap | Overlap | None = None
 
 
 def parse_time(text: str, timezone: str | None = None) -> ResolvedTime:
-    """A time as people write it to `POST /v1/posts`: with an offset it is an instant, else local to `timezone`."""
+    """Parse a time of `POST /v1/posts`: with an offset it is an instant, else it is local to `timezone`."""
     place = None if timezone is None else zone_named(timezone)
     try:
         written = text.strip().upper()
@@ -98,7 +98,7 @@ def parse_time(text: str, timezone: str | None = None) -> ResolvedTime:
 
 
 def resolve_local_time(local: datetime, zone: str) -> ResolvedTime:
-    """The instant at which the clocks of this zone show this time."""
+    """Return the instant at which the clocks of a zone show this time."""
     if local.tzinfo is not None:
         raise ValueError(f"a local time has no zone of its own: {local!r}")
     place = zone_named(zone)
@@ -114,12 +114,12 @@ def resolve_local_time(local: datetime, zone: str) -> ResolvedTime:
 
 
 def to_local_time(at: datetime, zone: str) -> datetime:
-    """What the clocks of this zone show at an instant."""
+    """Return what the clocks of a zone show at an instant."""
     return at.astimezone(zone_named(zone)).replace(tzinfo=None, fold=0)
 
 
 def _find_clock_change(local: datetime, place: ZoneInfo, *, before: datetime, after: datetime) -> datetime:
-    """The first instant at which the clocks show a later time than this. They change at whole seconds."""
+    """Return the first instant at which the clocks show a later time. They change at whole seconds."""
     before, after = before.replace(microsecond=0), after.replace(microsecond=0)
     while after - before > SECOND:
         middle = before + (after - before) // SECOND // 2 * SECOND
@@ -131,7 +131,7 @@ def _find_clock_change(local: datetime, place: ZoneInfo, *, before: datetime, af
 
 
 def format_time(at: datetime) -> str:
-    """As answers write it: in UTC, with a Z."""
+    """Format an instant for a response: in UTC, with a Z."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

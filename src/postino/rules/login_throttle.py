@@ -1,18 +1,18 @@
-"""How long somebody who guesses has to wait, and when a session or a key is over."""
+"""Decide how long a caller must wait after failed logins, and when sessions and API keys expire."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-SESSION_IDLE_LIMIT = timedelta(hours=12)  # a session that nobody uses
-SESSION_LIFETIME = timedelta(days=14)  # a session that somebody does
-SIGN_IN_LINK_LIFETIME = timedelta(minutes=10)  # a sign-in link that nobody follows
-LAST_USED_PRECISION = timedelta(minutes=1)  # how exactly it is known when something was last used
+SESSION_IDLE_LIMIT = timedelta(hours=12)  # an unused session ends after this
+SESSION_LIFETIME = timedelta(days=14)  # any session ends after this
+SIGN_IN_LINK_LIFETIME = timedelta(minutes=10)  # an unused sign-in link ends after this
+LAST_USED_PRECISION = timedelta(minutes=1)  # of the time of last use
 MAX_DOUBLINGS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottlePolicy:
-    """So many failures are free; then one waits, twice as long each time, up to the longest."""
+    """How many failures are free, and how the wait after that doubles up to a maximum."""
 
     free: int
     first: timedelta = timedelta(seconds=1)
@@ -22,7 +22,7 @@ class ThrottlePolicy:
 
 @dataclass(frozen=True, slots=True)
 class LoginFailures:
-    """What failed in a row, and when the last of it did."""
+    """Failed logins in a row, and the time of the last one."""
 
     failures: int = 0
     last_at: datetime | None = None
@@ -33,7 +33,7 @@ ADDRESS_POLICY = ThrottlePolicy(free=20)
 
 
 def get_next_attempt_time(tries: LoginFailures, patience: ThrottlePolicy) -> datetime | None:
-    """When the next try may be made; None: at any time."""
+    """Return when the next login may be attempted; None: at any time."""
     if tries.last_at is None or tries.failures < patience.free:
         return None
     doubled: int = 2 ** min(tries.failures - patience.free, MAX_DOUBLINGS)
@@ -41,7 +41,7 @@ def get_next_attempt_time(tries: LoginFailures, patience: ThrottlePolicy) -> dat
 
 
 def record_failure(tries: LoginFailures, patience: ThrottlePolicy, now: datetime) -> LoginFailures:
-    """With one more failure; what lies long enough behind does not count."""
+    """Return the failures with one more; old ones are forgotten."""
     fresh = tries.last_at is not None and now - tries.last_at < patience.forgotten_after
     return LoginFailures(tries.failures + 1 if fresh else 1, now)
 
@@ -55,5 +55,5 @@ def is_idle(seen_at: datetime, now: datetime) -> bool:
 
 
 def is_worth_recording(noted_at: datetime | None, now: datetime) -> bool:
-    """A key that is used a thousand times a second is not written a thousand times a second."""
+    """Return whether to store the time of use: a busy API key must not cause a write per request."""
     return noted_at is None or now - noted_at >= LAST_USED_PRECISION

@@ -1,4 +1,4 @@
-"""How a post and a content stand, as told to people: derived from the job whenever somebody asks, never stored."""
+"""Compute the status of posts and contents for people, from the job. It is never stored."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from postino.values.job import State
 
-LATE_AFTER = timedelta(minutes=5)  # as the alert for late posts has it
+LATE_AFTER = timedelta(minutes=5)  # the same as for the alert about late posts
 
 
 class PostStatus(StrEnum):
@@ -49,7 +49,7 @@ class ContentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatusReport:
-    """A post's status and what else there is to say about it, each flag with its reason."""
+    """The status of a post and its flags, each with its reason."""
 
     status: PostStatus
     flags: Mapping[Flag, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class StatusReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostSnapshot:
-    """What a post's standing depends on. `deferred`: why it waits, by its own word or a closed gate's."""
+    """What the status of a post depends on. `deferred`: why it waits, by itself or at a closed gate."""
 
     state: State
     scheduled_at: datetime
@@ -71,7 +71,8 @@ class PostSnapshot:
 
 
 def compute_post_status(facts: PostSnapshot, now: datetime) -> StatusReport:
-    """
+    """Compute the status and the flags of a post.
+
     | state     | status     | may be                                   |
     |-----------|------------|------------------------------------------|
     | pending   | scheduled  | retrying, deferred, late, at_risk        |
@@ -81,17 +82,17 @@ def compute_post_status(facts: PostSnapshot, now: datetime) -> StatusReport:
     | cancelled | cancelled  |                                          |
     | uncertain | uncertain  |                                          |
     """
-    said = {
+    reasons = {
         Flag.RETRYING: _describe_retries(facts),
         Flag.DEFERRED: facts.deferral_reason if facts.state is State.PENDING else None,
         Flag.LATE: _describe_delay(facts, now),
         Flag.AT_RISK: _describe_risk(facts),
     }
-    return StatusReport(STATUS[facts.state], {flag: why for flag, why in said.items() if why is not None})
+    return StatusReport(STATUS[facts.state], {flag: why for flag, why in reasons.items() if why is not None})
 
 
 def compute_content_status(posts: Iterable[PostStatus]) -> ContentStatus:
-    """The first line that fits. Cancelled posts do not count, unless there are no others.
+    """Compute the status of a content: the first line that fits. Cancelled posts count only if there are no others.
 
     | its posts                                         | content             |
     |---------------------------------------------------|---------------------|
@@ -125,7 +126,7 @@ def compute_content_status(posts: Iterable[PostStatus]) -> ContentStatus:
 
 
 def _describe_retries(facts: PostSnapshot) -> str | None:
-    """An attempt is counted when it starts: a running job is at its last one, a waiting job has it behind it."""
+    """Describe failed attempts. An attempt counts when it starts: the current one has not failed yet."""
     match facts.state:
         case State.PENDING:
             behind = facts.attempts

@@ -1,4 +1,4 @@
-"""What may be spent on a network in a period, and when there is room again. What was spent is an argument."""
+"""Quotas of networks: how much is left in a period, and when there is room again. What was used is an argument."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,13 +12,13 @@ from postino.values.gate import Scope
 from postino.values.time_zones import get_zone
 
 INSTANT = timedelta(microseconds=1)
-# Clocks that go back may show an hour or a day again that is over: the nearest beginning is then another one's.
+# If the clocks go back, an hour or a day is repeated: the nearest start may belong to another window.
 NEARBY = range(-2, 3)
 HOLDERS = (Scope.ACCOUNT, Scope.CHANNEL)
 
 
 class CalendarPeriod(StrEnum):
-    """Windows that begin when the clocks of a zone show it, however long they then last."""
+    """Windows that start by the clocks of a zone, however long they last."""
 
     HOUR = "hour"
     DAY = "day"
@@ -27,7 +27,7 @@ class CalendarPeriod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """At most so much in any `period`, or in each window of a calendar, by an account or by all of a network's."""
+    """A maximum per rolling `period` or per `calendar` window, for an account or for a whole network."""
 
     name: str
     most: int
@@ -35,7 +35,7 @@ class Quota:
     calendar: CalendarPeriod | None = None
     timezone: str | None = None  # of the calendar
     whose: Scope
-    costs: Mapping[str, int]  # by operation; what is not named costs nothing
+    costs: Mapping[str, int]  # by step; other steps cost nothing
 
     def __post_init__(self) -> None:
         if self.most < 1:
@@ -56,19 +56,19 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class QuotaUse:
-    """What a call has cost, or was reserved for it."""
+    """What a call used, or what is reserved for it."""
 
     at: datetime
     cost: int
 
 
 def get_cost(quota: Quota, operation: str) -> int:
-    """By the name of a step. Numbered ones (`post 2`) cost what their like (`post`) does."""
+    """Return the cost of a step. A numbered one (`post 2`) costs the same as `post`."""
     return quota.costs.get(operation) or quota.costs.get(re.sub(r" \d+$", "", operation, flags=re.ASCII), 0)
 
 
 def get_window_start(quota: Quota, now: datetime) -> datetime:
-    """From when on what was spent counts, that instant included."""
+    """Return from when on use counts, inclusive."""
     if quota.period is not None:
         return now - quota.period + INSTANT
     return max(begin for begin in _list_window_starts(quota, now) if begin <= now)
@@ -79,7 +79,7 @@ def count_remaining(quota: Quota, spent: Iterable[QuotaUse], now: datetime) -> i
 
 
 def find_refill_time(quota: Quota, spent: Iterable[QuotaUse], cost: int, now: datetime) -> datetime | None:
-    """Now if it fits, else the first instant at which it will if nothing else is spent; None: never."""
+    """Return `now` if the cost fits, else when it will if nothing else is used; None: never."""
     if cost > quota.most:
         return None
     counting = sorted(_filter_current(quota, spent, now), key=lambda one: one.at)
@@ -93,7 +93,7 @@ def find_refill_time(quota: Quota, spent: Iterable[QuotaUse], cost: int, now: da
 
 
 def _filter_current(quota: Quota, spent: Iterable[QuotaUse], now: datetime) -> list[QuotaUse]:
-    # What another machine's clock dates a little ahead of ours counts as well: it has been spent.
+    # Use with a time slightly in the future, by another machine's clock, counts as well.
     start_at = get_window_start(quota, now)
     return [one for one in spent if one.at >= start_at]
 
@@ -105,7 +105,7 @@ def _find_expiry(quota: Quota, at: datetime) -> datetime:
 
 
 def _list_window_starts(quota: Quota, at: datetime) -> list[datetime]:
-    """When the windows around an instant begin. An hour that comes twice begins twice; a day or a month does once."""
+    """Return the starts of the windows around an instant. A repeated hour starts twice; a day or a month once."""
     assert quota.calendar is not None, "a quota without a period has a calendar"
     assert quota.timezone is not None, "a calendar has a timezone"
     begins = []
@@ -119,7 +119,7 @@ def _list_window_starts(quota: Quota, at: datetime) -> list[datetime]:
 
 
 def _compute_window_start(calendar: CalendarPeriod, local: datetime, steps: int) -> datetime:
-    """What the clocks show when the window of this local time begins, or one so many steps from it."""
+    """Return the local start of the window of this local time, or of one so many steps away."""
     hour = local.replace(minute=0, second=0, microsecond=0)
     match calendar:
         case CalendarPeriod.HOUR:

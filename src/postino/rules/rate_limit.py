@@ -1,4 +1,4 @@
-"""How many requests a caller may make: so many in a second on average, and a burst of more. Time is an argument."""
+"""Rate limit of the API as a token bucket: a rate per second and a burst. Time is an argument."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """What was left at an instant, in requests and seconds of any clock that does not go back."""
+    """The tokens left at an instant of a monotonic clock."""
 
     tokens: float
     at: float
@@ -14,7 +14,7 @@ class TokenBucket:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitDecision:
-    """Whether it may, what is left afterwards, and in how many whole seconds there is one, or all, again."""
+    """Whether the request is allowed, what is left, and in how many seconds one token, or all, are back."""
 
     allowed: bool
     bucket: TokenBucket

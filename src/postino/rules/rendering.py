@@ -1,6 +1,6 @@
-"""What a content becomes on one network: overrides chosen, placeholders filled, hashtags appended, spaces put in order.
+"""Render a content for one network: apply overrides, fill placeholders, append hashtags, normalize spaces.
 
-Whether the network takes it is for `rules.limits` to say; nothing is ever cut here.
+It never cuts anything. `rules.limits` decides whether the network accepts the result.
 """
 
 import re
@@ -20,15 +20,15 @@ LINE_BREAKS = re.compile(r"\r\n|[\r\v\f\u2028\u2029]")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 FIELDS = {"body": "text", "thread": "thread", "title": "title", "hashtags": "hashtags", "media": "media"}
-SEPARATE_TAG_NETWORKS = frozenset({"youtube", "wordpress"})  # which have a field of their own for them
-MAX_REPORTED = 100  # placeholders that are told of; nobody reads more
-MAX_SUGGESTIONS = 10  # of those, with what was probably meant: to find that takes long
+SEPARATE_TAG_NETWORKS = frozenset({"youtube", "wordpress"})  # they have a separate field for hashtags
+MAX_REPORTED = 100  # unknown placeholders
+MAX_SUGGESTIONS = 10  # of those; finding similar names takes long
 NO_VALUE = "Give it a value, or remove it from the text."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkContent:
-    """What is said on one network, field by field: its override, else what is said everywhere."""
+    """The content for one network: each field from its override, else from the content."""
 
     network: str
     body: str
@@ -40,13 +40,13 @@ class NetworkContent:
     overridden: frozenset[str]
 
     def field_path(self, name: str) -> str:
-        """Where who wrote it finds it: `text`, or `overrides.mastodon.text`."""
+        """Return the request field: `text`, or `overrides.mastodon.text`."""
         return f"overrides.{self.network}.{name}" if re.split(r"[.\[]", name)[0] in self.overridden else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPost:
-    """The finished post on one network. `hashtags` are without their sign; `problems` are what rendering met with."""
+    """The rendered post for one network. `hashtags` have no sign; `problems` were found while rendering."""
 
     network: str
     parts: tuple[str, ...]
@@ -91,13 +91,13 @@ def select_content(content: Content, network: str) -> NetworkContent:
 
 
 def list_used_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -> dict[str, str]:
-    """Those that what is said there mentions, with what is put for them."""
+    """Return the placeholders that the text uses, with their values."""
     names = {name for _, text in _list_texts(said) for name in _find_placeholders(text)}
     return {name: text for name, text in placeholders.items() if name in names}
 
 
 def normalize_text(text: str) -> str:
-    """Line breaks of one kind, no spaces at the ends of lines or of the text, no control characters."""
+    """Return the text with one kind of line break, and without trailing spaces and control characters."""
     return SPACES_AT_LINE_ENDS.sub("", CONTROLS.sub("", LINE_BREAKS.sub("\n", text))).strip()
 
 

@@ -1,4 +1,4 @@
-"""When to try again, and how often. Time and chance are arguments."""
+"""Retry policies: how often and when to retry. Time and randomness are arguments."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 MAX_JITTER = 0.2
-MAX_SECONDS = 366 * 86400.0  # nobody waits longer than a year
+MAX_SECONDS = 366 * 86400.0  # a year
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Exponential:
             raise ValueError(f"backoff: base and max must be at least 0 and factor at least 1, not {self}")
 
     def seconds(self, attempt: int) -> float:
-        # The exponent is bounded because a float overflows long before a patient person gives up.
+        # The exponent is bounded because a float overflows.
         return float(min(self.max, self.base * self.factor ** min(attempt - 1, 64)))
 
 
@@ -47,7 +47,7 @@ Backoff = Exponential | Schedule
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a job is tried, how long between, and how long one try may take (seconds)."""
+    """The maximum number of attempts, the wait between them, and the time limit of one (seconds)."""
 
     max_attempts: int = 5
     backoff: Backoff = field(default_factory=Exponential)
@@ -56,7 +56,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RetryOverride:
-    """What a job, its channel or its type says about retrying; absent stays absent."""
+    """The retry settings of a job, its channel or its type. None means not set."""
 
     max_attempts: int | None = None
     backoff: Backoff | None = None
@@ -64,22 +64,22 @@ class RetryOverride:
 
 
 def resolve_retry_policy(default: RetryPolicy, *overrides: RetryOverride | None) -> RetryPolicy:
-    """The policy in force. Strongest first: job, channel, type, then the default."""
+    """Return the policy in force. The first override that sets a value wins: job, channel, type, then the default."""
 
     def first(name: str) -> Any:
-        said = (getattr(override, name) for override in overrides if override is not None)
-        return next((value for value in said if value is not None), getattr(default, name))
+        values = (getattr(override, name) for override in overrides if override is not None)
+        return next((value for value in values if value is not None), getattr(default, name))
 
     return RetryPolicy(first("max_attempts"), first("backoff"), first("time_limit"))
 
 
 def compute_delay(attempt: int, backoff: Backoff, jitter: float) -> timedelta:
-    """How long to wait after this attempt. `jitter` is a chance in 0…1, worth up to 20 % more, never less."""
+    """Return how long to wait after this attempt. `jitter` in 0…1 adds up to 20 %."""
     return timedelta(seconds=min(backoff.seconds(attempt) * (1 + MAX_JITTER * jitter), MAX_SECONDS))
 
 
 def serialize_backoff(backoff: Backoff) -> str:
-    """As stored with a job that brings its own."""
+    """Return a backoff as JSON, as stored with a job."""
     match backoff:
         case Exponential(base, factor, highest):
             return json.dumps({"base": base, "factor": factor, "max": highest})

@@ -1,4 +1,4 @@
-"""How well posts went out: how many, how late, how many of them at all. What ended is an argument."""
+"""Statistics of finished posts: how many, how late, and the success rate. The posts are an argument."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ ON_TIME = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class EndedPost:
-    """A post that ended: where, how, and how many seconds after it was to be out."""
+    """A finished post: its network, final state, and delay in seconds."""
 
     network: str
     state: State
@@ -21,7 +21,7 @@ class EndedPost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatsSummary:
-    """Rates are shares of 1; without anything to share, and without lateness where nothing went out, there is None."""
+    """Rates are between 0 and 1. Rates and percentiles without data are None."""
 
     published: int
     failed: int
@@ -61,5 +61,5 @@ def compute_share(part: int, whole: int) -> float | None:
 
 
 def compute_percentile(ordered: Sequence[float], percent: int) -> float | None:
-    """The smallest that so many of a hundred do not exceed."""
+    """Return the smallest value that `percent` % of the values do not exceed."""
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else None

@@ -1,4 +1,4 @@
-"""How long a text is, as a network counts."""
+"""Measure the length of a text the way a network counts it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import StrEnum
 import regex
 
 GRAPHEME = regex.compile(r"\X")
-# A link ends before punctuation that belongs to the sentence around it. Where in doubt it ends early: the rest counts.
+# A link ends before punctuation of the sentence around it. If unsure it ends early, so that the rest counts.
 LINK = regex.compile(
     r"""(?<![\w@#$])https?://(?:[\w-]+\.)+\p{L}{2,}(?::\d+)?"""
     r"""(?:[/?#](?:[^\s<>()"]*[^\s<>()?!*"'「」;:=,.$%\[\]~&|@])?)?""",
@@ -24,7 +24,7 @@ class Measure(StrEnum):
 
 
 def count_graphemes(text: str) -> int:
-    """Plain letters stand for themselves, but for a line break of two; only the rest needs a close look."""
+    """Count what people see as characters. ASCII needs no regular expression: only CR LF is one character."""
     return len(text) - text.count("\r\n") if text.isascii() else len(GRAPHEME.findall(text))
 
 
@@ -38,7 +38,7 @@ COUNTERS: Mapping[Measure, Callable[[str], int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthLimit:
-    """At most so many. `link`: what every link counts, however long; `short_mentions`: `@me@home.example` as `@me`."""
+    """A maximum length. `link`: the length of every link; `short_mentions`: `@me@home.example` counts as `@me`."""
 
     measure: Measure
     most: int
