@@ -20,7 +20,7 @@ from postino.client.types.uncertain import (
     UncertainJobView,
 )
 from postino.errors import Conflict
-from postino.publishing.lookup import LookupResult, look_up_post
+from postino.publishing.lookup import PostLookup, look_up_post
 from postino.rules.ledger import list_uncertain_intents
 from postino.stores.records import JobFilter
 from postino.values.auth import Role
@@ -118,6 +118,6 @@ def check_uncertain(job: Job) -> None:
         raise Conflict(f"Job {job.id} is {job.state}, not uncertain.")
 
 
-def render_lookup_result(result: LookupResult) -> LookupResultView:
+def render_lookup_result(result: PostLookup) -> LookupResultView:
     candidates: list[LookupCandidateView] = [{"remote_id": one.remote_id, "url": one.url} for one in result.candidates]
     return {"sighting": to_json(result.kind), "why": result.why, "candidates": candidates}

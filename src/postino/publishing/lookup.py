@@ -37,7 +37,7 @@ OpenHttp = Callable[[Provider, Account], Http]
 
 
 @dataclass(frozen=True, slots=True)
-class LookupResult:
+class PostLookup:
     """The result of a lookup: `found`, `not_found` or `cannot_tell`, and why."""
 
     kind: str
@@ -48,13 +48,13 @@ class LookupResult:
 class LookupEnded(BaseException):
     """Carries the result out of a provider's code. A BaseException, so that no provider catches it."""
 
-    def __init__(self, result: LookupResult) -> None:
+    def __init__(self, result: PostLookup) -> None:
         super().__init__(result.kind)
         self.result = result
 
 
 def end_without_result(why: str) -> NoReturn:
-    raise LookupEnded(LookupResult("cannot_tell", why))
+    raise LookupEnded(PostLookup("cannot_tell", why))
 
 
 class ReadOnlyCall:
@@ -87,13 +87,13 @@ class ReadOnlyCall:
         )
         match await found(self.http, intent, *arguments):
             case Found(receipt):
-                raise LookupEnded(LookupResult("found", None, (receipt,)))
+                raise LookupEnded(PostLookup("found", None, (receipt,)))
             case CannotTell(why):
                 return end_without_result(why)
             case Failure(_, message):
                 return end_without_result(message)
             case _:
-                raise LookupEnded(LookupResult("not_found", NOT_FOUND))
+                raise LookupEnded(PostLookup("not_found", NOT_FOUND))
 
     async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
         return await self.store.remote_ids_of_others(self.job, remote_ids)
@@ -101,23 +101,23 @@ class ReadOnlyCall:
 
 async def look_up_post(
     store: Store, accounts: AccountService, networks: Mapping[str, Provider], open_http: OpenHttp, job: Job
-) -> LookupResult:
+) -> PostLookup:
     """Return whether the network has the post of this job."""
     network = networks.get(job.channel)
     if job.type != POST or network is None or job.account is None:
-        return LookupResult("cannot_tell", "Postino can look up posts only.")
+        return PostLookup("cannot_tell", "Postino can look up posts only.")
     try:
         account = await accounts.open(job.account)
         blocker = await accounts.describe_blocker(await store.account(job.account))
     except (NotFound, VaultError, WrongUse) as error:
-        return LookupResult("cannot_tell", str(error))
+        return PostLookup("cannot_tell", str(error))
     if blocker is not None:
-        return LookupResult("cannot_tell", blocker)
+        return PostLookup("cannot_tell", blocker)
     call = ReadOnlyCall(store, job, await store.ledger(job.id), open_http(network, account))
     try:
         await network.publish(to_provider_post(job, load_payload(job.payload), account), call)
     except LookupEnded as ended:
         return ended.result
     except (NotSent, LostResponse) as error:
-        return LookupResult("cannot_tell", str(error))
-    return LookupResult("cannot_tell", "All parts of the post are known to be published.")
+        return PostLookup("cannot_tell", str(error))
+    return PostLookup("cannot_tell", "All parts of the post are known to be published.")
