@@ -10,7 +10,7 @@ import psycopg
 from psycopg.rows import scalar_row
 
 from postino.stores.postgres import PLANNER_SETTINGS
-from postino.stores.statement import Query, columns, statement
+from postino.stores.statement import Query, bind_values, get_statement
 from postino.values.job import Queue, new_id
 
 CHANNEL, WORKER = "noop", "bench"  # a job that names no channel goes by its type
@@ -73,12 +73,12 @@ def make_settle(connection: psycopg.Connection[Any], token: UUID, now: datetime,
 
 def count_pages(connection: psycopg.Connection[Any], query: Query) -> int:
     """Does it, as a prepared statement, the way workers do."""
-    sql = statement("postgres", query.name)
+    sql = get_statement("postgres", query.name)
     marks = ", ".join(["%s"] * len(sql.names))
-    connection.execute(f"PREPARE {query.name} AS {sql.numbered()}".encode(), prepare=False)
+    connection.execute(f"PREPARE {query.name} AS {sql.to_numbered()}".encode(), prepare=False)
     asked = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE {query.name} ({marks})"
     with connection.cursor(row_factory=scalar_row) as cursor:
-        cursor.execute(asked.encode(), columns(query, sql.names))
+        cursor.execute(asked.encode(), bind_values(query, sql.names))
         [explained] = cursor.fetchall()
     return sum_pages(explained[0]["Plan"])
 

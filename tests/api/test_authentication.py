@@ -11,7 +11,7 @@ import pytest
 
 from postino.api import authentication
 from postino.auth import api_keys, sign_in
-from postino.stores.statement import load_queries, statement
+from postino.stores.statement import get_statement, load_queries
 from postino.vault import digests
 from tests.api.browser import PASSWORD, add_user, browser, get_cookie, log_in, with_key
 from tests.api.processes import Client, Server
@@ -58,7 +58,7 @@ def test_secrets_are_compared_in_constant_time() -> None:
 
 def test_queries_do_not_search_for_secrets() -> None:
     for dialect in ("postgres", "sqlite"):
-        conditions = {name: statement(dialect, name).text.partition("WHERE")[2] for name in load_queries(dialect)}
+        conditions = {name: get_statement(dialect, name).text.partition("WHERE")[2] for name in load_queries(dialect)}
         assert any(conditions.values())
         assert [name for name, condition in conditions.items() if "digest" in condition] == []
 

@@ -18,7 +18,7 @@ from postino.stores.operations import claims
 from postino.stores.operations.poll import poll as poll_operation
 from postino.stores.postgres import PLANNER_SETTINGS
 from postino.stores.records import AuditContext, ClaimRequest
-from postino.stores.statement import Operation, Query, Row, columns, statement
+from postino.stores.statement import Operation, Query, Row, bind_values, get_statement
 from postino.stores.store import Store
 from postino.values.gate import Scope
 from postino.values.job import Job, new_id
@@ -141,10 +141,10 @@ class Measured:
             return drive(operation, lambda query: self.answer(connection, query, now))
 
     def answer(self, connection: psycopg.Connection, query: Query, now: datetime) -> list[Row]:
-        sql = statement("postgres", query.name)
-        values = columns(Query(query.name, {"now": now, **query.params}, query.rows), sql.names)
+        sql = get_statement("postgres", query.name)
+        values = bind_values(Query(query.name, {"now": now, **query.params}, query.rows), sql.names)
         connection.execute("DEALLOCATE ALL")
-        connection.execute(f"PREPARE it AS {sql.numbered()}".encode(), prepare=False)
+        connection.execute(f"PREPARE it AS {sql.to_numbered()}".encode(), prepare=False)
         execute = f"EXECUTE it ({', '.join(['%s'] * len(sql.names))})" if sql.names else "EXECUTE it"
         connection.execute("SAVEPOINT before")
         explain = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {execute}"

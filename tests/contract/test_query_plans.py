@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from postino.stores.statement import Operation, each, statement
+from postino.stores.statement import Operation, each, get_statement
 from tests.contract import backlogs
 from tests.contract.backlogs import FEW, Crowd, Measured, claimed, fill, settled
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
@@ -90,7 +90,7 @@ async def test_lane_with_a_backlog_is_updated_in_few_pages(database: PostgresDat
     ],
 )  # fmt: skip
 def test_sqlite_reads_jobs_through_an_index(database: SqliteDatabase, name: str) -> None:
-    for part in statement("sqlite", name).text.split(";"):
+    for part in get_statement("sqlite", name).text.split(";"):
         values = re.sub(r":[a-z_]+", "'[]'", part)
         steps = [str(step[-1]) for step in database.sql(f"EXPLAIN QUERY PLAN {values}")]
         walks = [step for step in steps if re.match(r"SCAN postino_(jobs|finished_jobs|idempotency_keys)\b", step)]

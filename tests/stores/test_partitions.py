@@ -1,4 +1,4 @@
-"""A week without a partition would stop every settle: it is made when it is needed, and not silently."""
+"""A missing weekly partition would stop every settle: the driver makes it and logs that it was missing."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from postino import Postino, State
 from tests.engine.conftest import make_config, run_worker, wait_for_end
 
-WEEKS = "SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE relkind = 'r'"
+PARTITIONS = "SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE relkind = 'r'"
 
 
 @pytest.mark.postgres
@@ -19,7 +19,7 @@ async def test_missing_partition_is_created_and_logged(postgres_url: str, tmp_pa
     app.handler("work")(lambda: None)
     async with app:
         await app.enqueue("work")
-        await drop_all_weeks(postgres_url)
+        await drop_all_partitions(postgres_url)
         with capture_logs() as logs:
             async with run_worker(app):
                 job = await wait_for_end(app, await app.enqueue("work"))
@@ -28,8 +28,8 @@ async def test_missing_partition_is_created_and_logged(postgres_url: str, tmp_pa
         assert "settle.refused" not in [line["event"] for line in logs]
 
 
-async def drop_all_weeks(url: str) -> None:
+async def drop_all_partitions(url: str) -> None:
     connection = await asyncpg.connect(url)
-    for (week,) in await connection.fetch(WEEKS):
-        await connection.execute(f"DROP TABLE {week}")
+    for (partition,) in await connection.fetch(PARTITIONS):
+        await connection.execute(f"DROP TABLE {partition}")
     await connection.close()

@@ -53,13 +53,13 @@ def test_operations_pass_the_parameters_that_their_queries_name() -> None:
     explicit = [(name, call) for name, call in requests("ask") if all(keyword.arg for keyword in call.keywords)]
     assert len(explicit) > 50
     for name, call in explicit:
-        named = {parameter for dialect in DIALECTS for parameter in statement.statement(dialect, name).names}
+        named = {parameter for dialect in DIALECTS for parameter in statement.get_statement(dialect, name).names}
         assert named - {"now"} == {keyword.arg for keyword in call.keywords}, name
 
 
 def test_unknown_query_is_an_error_that_names_it() -> None:
     with pytest.raises(LookupError, match=r"No query is named 'no_such_query' in sql/shared or sql/sqlite\."):
-        statement.statement("sqlite", "no_such_query")
+        statement.get_statement("sqlite", "no_such_query")
 
 
 def test_query_defined_twice_is_an_error_that_names_the_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from postino.config import redact_url
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
 from postino.stores.driver import Blocked, drive, make_no_tables_error
 from postino.stores.migrations import check_complete, find_missing, load_migrations
-from postino.stores.statement import Operation, Query, Row, columns, statement
+from postino.stores.statement import Operation, Query, Row, bind_values, get_statement
 
 T = TypeVar("T")
 log = structlog.get_logger("postino.store")
@@ -162,8 +162,8 @@ class Postgres:
 
     async def execute(self, connection: "Connection", query: Query) -> list[Any]:
         """Execute a query through asyncpg."""
-        sql = statement(self.dialect, query.name)
-        values = columns(self.add_time(query), sql.names)
+        sql = get_statement(self.dialect, query.name)
+        values = bind_values(self.add_time(query), sql.names)
         return await connection.fetch(get_numbered_text(query.name), *values)
 
     def add_time(self, query: Query) -> Query:
@@ -192,10 +192,10 @@ class Postgres:
 
     def execute_with_psycopg(self, connection: Any, query: Query) -> Sequence[Row]:
         """Execute a query through psycopg."""
-        sql = statement(self.dialect, query.name)
-        values = columns(self.add_time(query), sql.names)
+        sql = get_statement(self.dialect, query.name)
+        values = bind_values(self.add_time(query), sql.names)
         cursor = connection.cursor(row_factory=get_psycopg_row_factory())  # whatever row factory the caller uses
-        cursor.execute(sql.formatted(), dict(zip(sql.names, values, strict=True)))
+        cursor.execute(sql.to_pyformat(), dict(zip(sql.names, values, strict=True)))
         return list(cursor) if cursor.description else []
 
     @asynccontextmanager
@@ -321,5 +321,5 @@ NUMBERED_TEXTS: dict[str, str] = {}
 def get_numbered_text(name: str) -> str:
     """Return a query's text with $1, $2, … for its parameters."""
     if name not in NUMBERED_TEXTS:
-        NUMBERED_TEXTS[name] = statement(Postgres.dialect, name).numbered()
+        NUMBERED_TEXTS[name] = get_statement(Postgres.dialect, name).to_numbered()
     return NUMBERED_TEXTS[name]

@@ -16,7 +16,7 @@ from postino.stores.driver import drive, make_no_tables_error
 from postino.stores.migrations import check_complete, find_missing, load_migrations
 from postino.stores.sqlite_thread import SqliteThread, connect, convert_errors, execute
 from postino.stores.sqlite_values import decode_row, encode_params
-from postino.stores.statement import Operation, Query, Row, statement
+from postino.stores.statement import Operation, Query, Row, get_statement
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ def execute_with_sqlite3(connection: sqlite3.Connection, query: Query, now: date
     rows: list[Row] = []
     for row in [{}] if query.rows is None else query.rows:
         values = encode_params({"now": now, **query.params, **row})
-        for part in statement(Sqlite.dialect, query.name).text.split(";"):
+        for part in get_statement(Sqlite.dialect, query.name).text.split(";"):
             cursor = connection.cursor()
             cursor.row_factory = None  # whatever row factory the caller uses
             cursor.execute(part, values)

@@ -18,7 +18,7 @@ import structlog
 from postino.errors import StoreError, StoreUnreachable
 from postino.stores.driver import drive
 from postino.stores.sqlite_values import decode_row, encode_params
-from postino.stores.statement import Operation, Query, Row, statement
+from postino.stores.statement import Operation, Query, Row, get_statement
 
 T = TypeVar("T")
 log = structlog.get_logger("postino.store")
@@ -156,7 +156,7 @@ class SqliteThread:
 
 def execute(connection: apsw.Connection, query: Query, now: datetime | None) -> list[Row]:
     """Execute a query on an apsw connection."""
-    sql = statement("sqlite", query.name).text
+    sql = get_statement("sqlite", query.name).text
     shared = encode_params({"now": now, **query.params})
     cursor = connection.cursor()
     cursor.row_trace = keep_row

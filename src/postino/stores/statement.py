@@ -61,11 +61,11 @@ class Statement:
     text: str
     names: tuple[str, ...]
 
-    def numbered(self) -> str:
+    def to_numbered(self) -> str:
         """Return the SQL with $1, $2, … for parameters, as asyncpg wants it."""
         return PARAMETER.sub(lambda match: f"${self.names.index(match[1]) + 1}", self.text)
 
-    def formatted(self) -> str:
+    def to_pyformat(self) -> str:
         """Return the SQL with %(name)s for parameters, as psycopg wants it."""
         return PARAMETER.sub(r"%(\1)s", self.text.replace("%", "%%"))
 
@@ -91,7 +91,7 @@ SUBSTITUTIONS: Mapping[str, Sequence[tuple[str, str]]] = {
 
 
 @cache
-def statement(dialect: str, name: str) -> Statement:
+def get_statement(dialect: str, name: str) -> Statement:
     """Return a query's statement in one dialect."""
     text = load_queries(dialect).get(name)
     if text is None:
@@ -127,15 +127,13 @@ def add_queries(queries: dict[str, str], path: Traversable, place: str) -> None:
         queries[name] = text
 
 
-def columns(query: Query, names: Sequence[str]) -> list[Any]:
+def bind_values(query: Query, names: Sequence[str]) -> list[Any]:
     """Return the values of a query's parameters; those of its rows as one array for each name."""
     if query.rows is None:
         return [query.params[name] for name in names]
-    return [query.params[name] if name in query.params else column(query.rows, name) for name in names]
-
-
-def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any] | None:
-    return to_array([row[name] for row in rows])
+    return [
+        query.params[name] if name in query.params else to_array([row[name] for row in query.rows]) for name in names
+    ]
 
 
 def to_array(values: list[Any]) -> list[Any] | None:
