@@ -64,7 +64,7 @@ def one_round(postgres: PostgresServer, store: str, whose: CallerKind, seed: int
         if not found.clean:
             print(found.said, flush=True)
         target.kill_group()
-        return found, target.troubles()
+        return found, target.list_internal_errors()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Loaded by Schemathesis itself: sound requests as its examples, and half of what it makes up becomes what is there.
+"""Hooks that Schemathesis loads: valid requests as examples, ids that exist in half of the generated requests.
 
-What was answered is counted, call by call.
+They also count the responses.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ import schemathesis
 from schemathesis import GenerationMode
 from schemathesis.core.failures import AcceptedNegativeData
 
-ASKING: Mapping[str, Any] = json.loads(Path(os.environ["POSTINO_FUZZ_ASKING"]).read_text())
-KNOWN: Mapping[str, list[Any]] = ASKING["known"]
-KNOWN_FOR: Mapping[str, Mapping[str, list[Any]]] = ASKING["known_for"]
-SOUND: Mapping[str, list[dict[str, Any]]] = ASKING["sound"]
-WHOSE: str = ASKING["whose"]
-NEVER_TOLD: str | None = ASKING["never_told"]
-NAMED_APART = {
+HOOK_DATA: Mapping[str, Any] = json.loads(Path(os.environ["POSTINO_FUZZ_ASKING"]).read_text())
+KNOWN: Mapping[str, list[Any]] = HOOK_DATA["known"]
+KNOWN_FOR: Mapping[str, Mapping[str, list[Any]]] = HOOK_DATA["known_for"]
+VALID: Mapping[str, list[dict[str, Any]]] = HOOK_DATA["sound"]
+CALLER: str = HOOK_DATA["whose"]
+FORBIDDEN_TEXT: str | None = HOOK_DATA["never_told"]
+DISTINCT_FIELDS = {
     "POST /v1/posts": "text",
     "POST /v1/accounts": "handle",
     "POST /v1/users": "name",
     "POST /v1/blackouts": "end",
 }
-FOR_ANYBODY = ("/health/", "/v1/login")
-UNREADABLE = (400, 405, 408, 413)  # what cannot be read, and what is not there
-NOTHING_THERE = "There is nothing at this URL."
-ANSWERED: Counter[tuple[str, int]] = Counter()
+PUBLIC = ("/health/", "/v1/login")
+UNREADABLE = (400, 405, 408, 413)  # what cannot be read, and what is not existing
+NOT_FOUND = "There is nothing at this URL."
+RESPONSES: Counter[tuple[str, int]] = Counter()
 
 
-def number_of(name: str, value: Any) -> int:
-    """The same for the same, so that a seed says all."""
+def hash_value(name: str, value: Any) -> int:
+    """Return the same number for the same value, so that a seed determines the run."""
     return zlib.crc32(f"{name} {value!r}".encode(errors="replace"))
 
 
-def replaced(said: Any, label: str) -> Any:
-    if not isinstance(said, dict):
-        return said
-    there = {**KNOWN, **KNOWN_FOR.get(label, {})}
-    return {name: known(there, name, value) for name, value in said.items()}
+def insert_known_values(request: Any, label: str) -> Any:
+    if not isinstance(request, dict):
+        return request
+    existing = {**KNOWN, **KNOWN_FOR.get(label, {})}
+    return {name: choose_known(existing, name, value) for name, value in request.items()}
 
 
-def known(there: Mapping[str, list[Any]], name: str, value: Any) -> Any:
-    number = number_of(name, value)
-    if not there.get(name) or number % 2:
+def choose_known(existing: Mapping[str, list[Any]], name: str, value: Any) -> Any:
+    number = hash_value(name, value)
+    if not existing.get(name) or number % 2:
         return value
-    return there[name][number // 2 % len(there[name])]
+    return existing[name][number // 2 % len(existing[name])]
 
 
-def apart(body: dict[str, Any], label: str, number: int) -> dict[str, Any]:
-    """Two of the same would be one, or refused."""
-    name = NAMED_APART.get(label)
+def make_distinct(body: dict[str, Any], label: str, number: int) -> dict[str, Any]:
+    """Make bodies differ where equal ones would be duplicates."""
+    name = DISTINCT_FIELDS.get(label)
     if name == "end":
         return body | {name: f"01:{1 + number % 59:02}"}
     return body if name is None else body | {name: f"{body[name]}-{number}"}
@@ -66,67 +66,67 @@ def apart(body: dict[str, Any], label: str, number: int) -> dict[str, Any]:
 @schemathesis.hook
 def before_add_examples(context: Any, examples: list[Any]) -> None:
     operation = context.operation
-    for said in SOUND.get(operation.label, [{}]):
-        parts: dict[str, Any] = {"path_parameters": said.get("path"), "query": said.get("query")}
-        if "body" in said:
-            media = "text/csv" if isinstance(said["body"], str) else "application/json"
-            parts |= {"body": said["body"], "media_type": media}
+    for request in VALID.get(operation.label, [{}]):
+        parts: dict[str, Any] = {"path_parameters": request.get("path"), "query": request.get("query")}
+        if "body" in request:
+            media = "text/csv" if isinstance(request["body"], str) else "application/json"
+            parts |= {"body": request["body"], "media_type": media}
         examples.append(operation.Case(**parts))
 
 
 @schemathesis.hook
 def map_case(context: Any, case: Any) -> Any:
-    """What is meant to be wrong stays wrong: it has to be refused."""
+    """Insert existing values into requests that are meant to be valid; invalid ones stay as they are."""
     if case.meta is not None and case.meta.generation.mode is not GenerationMode.POSITIVE:
         return case
     label = context.operation.label
     for part in ("path_parameters", "query", "body"):
         before = getattr(case, part)
-        after = sounder(before, label) if part == "body" else replaced(before, label)
-        if isinstance(after, dict) and after != before:  # whatever is written is judged anew, and null not as meant
+        after = make_plausible(before, label) if part == "body" else insert_known_values(before, label)
+        if isinstance(after, dict) and after != before:  # assigning makes Schemathesis judge the part again
             setattr(case, part, after)
-    # A key that was used already answers before anything else is looked at: every other time there is none.
-    if case.headers and number_of("headers", dict(case.headers)) % 2:
+    # A used key returns the stored response without any check, so half of the requests have none.
+    if case.headers and hash_value("headers", dict(case.headers)) % 2:
         case.headers.pop("Idempotency-Key", None)
     return case
 
 
-def sounder(body: Any, label: str) -> Any:
-    """Of objects two in three are sound ones, one of these with a part of what was made up."""
-    number = number_of("body", body)
-    sound = [said["body"] for said in SOUND.get(label, []) if isinstance(said.get("body"), dict)]
+def make_plausible(body: Any, label: str) -> Any:
+    """Replace two of three bodies by a valid one, and add a generated field to half of these."""
+    number = hash_value("body", body)
+    sound = [request["body"] for request in VALID.get(label, []) if isinstance(request.get("body"), dict)]
     if not sound or not isinstance(body, dict) or number % 3 == 0:
-        return replaced(body, label)
+        return insert_known_values(body, label)
     bent = dict([*body.items()][:1]) if number % 3 == 1 else {}
-    return apart(sound[number // 3 % len(sound)], label, number) | bent
+    return make_distinct(sound[number // 3 % len(sound)], label, number) | bent
 
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    ANSWERED[f"{case.operation.method.upper()} {case.operation.path}", response.status_code] += 1
+    RESPONSES[f"{case.operation.method.upper()} {case.operation.path}", response.status_code] += 1
 
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Whatever is sent as a file is a text: what is wrong with it is told line by line."""
+    """Accept any text as a CSV file: its problems are in the response."""
     return not (isinstance(failure, AcceptedNegativeData) and case.operation.path == "/v1/imports")
 
 
 @schemathesis.check
-def nobody_comes_in_without_a_key(context: Any, response: Any, case: Any) -> None:
-    if WHOSE != "nobody" or case.operation.path.startswith(FOR_ANYBODY):
+def requests_without_key_get_401(context: Any, response: Any, case: Any) -> None:
+    if CALLER != "nobody" or case.operation.path.startswith(PUBLIC):
         return
-    if response.status_code == 404 and NOTHING_THERE in response.text:
-        return  # a slash in a name makes it another address, and that there is nothing may be told to anybody
+    if response.status_code == 404 and NOT_FOUND in response.text:
+        return  # a slash in a name makes another path, which does not exist for anybody
     assert response.status_code in (401, *UNREADABLE), f"without a key: {response.status_code}"
 
 
 @schemathesis.check
-def nobody_hears_of_anothers_things(context: Any, response: Any, case: Any) -> None:
-    assert NEVER_TOLD is None or NEVER_TOLD not in response.text, "another brand's words"
+def other_brands_are_not_revealed(context: Any, response: Any, case: Any) -> None:
+    assert FORBIDDEN_TEXT is None or FORBIDDEN_TEXT not in response.text, "text of another brand"
 
 
 @atexit.register
-def tell() -> None:
-    told = [[label, status, count] for (label, status), count in sorted(ANSWERED.items())]
-    Path(ASKING["answered"]).write_text(json.dumps(told))
+def write_responses() -> None:
+    rows = [[label, status, count] for (label, status), count in sorted(RESPONSES.items())]
+    Path(HOOK_DATA["answered"]).write_text(json.dumps(rows))

@@ -28,8 +28,8 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
     "missing_required_header",
-    "nobody_comes_in_without_a_key",
-    "nobody_hears_of_anothers_things",
+    "requests_without_key_get_401",
+    "other_brands_are_not_revealed",
 )
 # Without a key nothing is made, found or done, and even a method that is not there may be answered by 401.
 WITH_A_KEY = (
@@ -41,7 +41,7 @@ WITH_A_KEY = (
     "negative_data_rejection",
 )
 # Off: positive_data_acceptance, since what fits a schema may name what is not there or is over; and
-# object_level_authorization, in whose place `nobody_hears_of_anothers_things` looks at every answer.
+# object_level_authorization, in whose place `other_brands_are_not_revealed` looks at every answer.
 NEVER_ENDS = "/v1/events"  # a stream: what it refuses and how it begins has a test of its own
 # What was answered may not lead to what is asked, but for the stories: ids are others each time, and a seed has to
 # say all. What is there, the hooks know.

@@ -1,6 +1,6 @@
-"""Things that are there before anything is asked, in every state they can be in: otherwise questions are about nothing.
+"""Seed data for the fuzzer: things in every state, for two brands.
 
-Two brands have the same each. Whoever is asked with the key of one must never tell the other's mark.
+Responses to the key of one brand must never contain the mark of the other.
 """
 
 from __future__ import annotations

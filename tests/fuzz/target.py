@@ -13,32 +13,29 @@ from pathlib import Path
 
 from tests.api.processes import DEADLINE, Up, make_environment
 
-PATIENT = {"POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "1"}  # it does not look for what was lost before it ends itself
+SLOW_LOOKUPS = {"POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "1"}  # the worker ends before it looks up lost responses
 
 
 class Target(Up):
-    """As many requests as one likes: a limit would answer in the place of what is to be tried, and has its own tests.
-
-    What it says is kept as it comes: a full pipe would stop it.
-    """
+    """Without a rate limit, which would hide other responses. Its log is read continuously: a full pipe would block it."""
 
     def __init__(self, folder: Path, database_url: str | None = None) -> None:
         self.settings = {} if database_url is None else {"POSTINO_DATABASE_URL": database_url}
         super().__init__(folder, "--workers", "0", POSTINO_API_RATE="0", **self.settings)
-        self.said: list[str] = []
+        self.log_lines: list[str] = []
         self.listening = threading.Thread(target=self.listen, daemon=True)
         self.listening.start()
 
     def listen(self) -> None:
         assert self.process.stderr is not None
-        self.said.extend(self.process.stderr)
+        self.log_lines.extend(self.process.stderr)
 
     @contextmanager
     def worker(self) -> Iterator[None]:
-        """One who publishes, for a while."""
+        """Run a worker for a while."""
         process = subprocess.Popen(
             [sys.executable, "-m", "postino", "worker", "--data-dir", str(self.folder)],
-            env=make_environment() | self.settings | {"POSTINO_SANDBOX_URL": self.ready["sandbox_url"]} | PATIENT,
+            env=make_environment() | self.settings | {"POSTINO_SANDBOX_URL": self.ready["sandbox_url"]} | SLOW_LOOKUPS,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -49,9 +46,9 @@ class Target(Up):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(DEADLINE)
 
-    def troubles(self) -> list[str]:
-        """What went wrong inside, though the answer may have hidden it."""
-        return [line for line in self.said if '"api.internal_error"' in line]
+    def list_internal_errors(self) -> list[str]:
+        """Return the log lines of internal errors."""
+        return [line for line in self.log_lines if '"api.internal_error"' in line]
 
     def end(self) -> str:
         self.process.wait(DEADLINE)
@@ -59,4 +56,4 @@ class Target(Up):
         for pipe in (self.process.stdout, self.process.stderr):
             assert pipe is not None
             pipe.close()
-        return "".join(self.said)
+        return "".join(self.log_lines)

@@ -47,7 +47,7 @@ def test_anonymous_and_brand_limited_callers_get_documented_responses(
     well = [route for route in routes() if route not in never_well([nobody])]
     assert well == ["GET /health/live", "GET /health/ready", "POST /v1/login"]
     assert len(never_well([editor])) < len(routes()) // 2
-    assert target.troubles() == []
+    assert target.list_internal_errors() == []
 
 
 def test_owner_succeeds_at_every_route_at_least_once(tmp_path: Path, postgres_url: str, record_property: Tell) -> None:
@@ -56,7 +56,7 @@ def test_owner_succeeds_at_every_route_at_least_once(tmp_path: Path, postgres_ur
         assert owner.links, "no answer led to another question: the stories told nothing"
         assert never_well([owner]) == []
         target.kill_group()
-        assert target.troubles() == []
+        assert target.list_internal_errors() == []
 
 
 def test_undocumented_field_is_a_violation(on_sqlite: tuple[Target, SeedData], tmp_path: Path) -> None:
