@@ -17,7 +17,7 @@ SLOW_LOOKUPS = {"POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "1"}  # the worker end
 
 
 class Target(Up):
-    """Without a rate limit, which would hide other responses. Its log is read continuously: a full pipe would block it."""
+    """Without a rate limit, which would hide other responses. Its log is always read: a full pipe would block it."""
 
     def __init__(self, folder: Path, database_url: str | None = None) -> None:
         self.settings = {} if database_url is None else {"POSTINO_DATABASE_URL": database_url}
