@@ -36,7 +36,7 @@ def test_up_prints_its_urls_and_publishes_a_post_once(folder: Path) -> None:
         assert (entry["text"], entry["network"], entry["remote_id"]) == ("Hello", "bluesky", told["remote_id"])
         second = start_refused("up", "--data-dir", str(folder), "--port", "0", "--json")
         assert (second.returncode, second.stdout) == (4, "")
-        assert f"already up on {folder} (process {up.process.pid})" in second.stderr
+        assert f"Postino already runs on {folder} (process {up.process.pid})" in second.stderr
         said = up.interrupt()
     assert up.ready["api_key"] not in said
     assert "Traceback" not in said
@@ -55,7 +55,7 @@ def test_taken_port_is_reported(folder: Path, command: str) -> None:
         port = taken.getsockname()[1]
         told = start_refused(command, "--data-dir", str(folder), "--port", str(port))
     assert (told.returncode, told.stdout) == (4, "")
-    assert f"Port {port} of 127.0.0.1 is taken" in told.stderr
+    assert f"Port {port} of 127.0.0.1 is in use by another process" in told.stderr
     assert "Traceback" not in told.stderr
 
 
