@@ -56,6 +56,15 @@ REUSED_CLASS_NAMES = {
 }
 MAX_REUSED_CLASS_NAMES = 10
 
+# A function is named by a verb: not by a participle (`judged`), nor by a noun with `_of` (`status_of`).
+PARTICIPLES = {
+    "asked", "bound", "done", "drawn", "found", "given", "gone", "heard", "held", "kept", "known", "led", "left",
+    "made",
+    "ours", "own", "said", "seen", "sent", "shown", "shut", "spent", "taken", "theirs", "told", "written",
+}  # fmt: skip
+VERBS = {"bring", "embed", "exceed", "feed", "need", "ping", "ring", "seed", "shed", "speed", "string"}
+MAX_ODD_SHARE = 0.03
+
 
 def list_modules(folder: Path) -> list[Path]:
     modules = sorted(folder.rglob("*.py"))
@@ -97,6 +106,25 @@ def find_classes() -> dict[str, list[str]]:
             if isinstance(node, ast.ClassDef):
                 classes[node.name].append(str(path.relative_to(SOURCE)))
     return classes
+
+
+def is_odd(name: str) -> bool:
+    """Return whether a function name is a participle or ends with `_of`."""
+    first = name.strip("_").split("_")[0]
+    is_participle = first in PARTICIPLES or (first.endswith(("ed", "ing")) and first not in VERBS)
+    return is_participle or name.endswith("_of") or name.strip("_").startswith("of_")
+
+
+def list_functions() -> list[str]:
+    """Return the names of all functions and methods, nested ones included; properties and dunders are not verbs."""
+    names = []
+    for path in list_modules(SOURCE):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("__"):
+                decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+                if not decorators & {"property", "cached_property"}:
+                    names.append(node.name)
+    return names
 
 
 def test_imports_go_downwards_only() -> None:
@@ -177,3 +205,19 @@ def test_a_class_name_has_one_definition() -> None:
     assert {name: modules for name, modules in reused.items() if name not in REUSED_CLASS_NAMES} == {}
     assert sorted(REUSED_CLASS_NAMES.keys() - reused.keys()) == [], "no longer reused: remove them from the list"
     assert len(REUSED_CLASS_NAMES) <= MAX_REUSED_CLASS_NAMES
+
+
+def test_functions_are_named_by_verbs() -> None:
+    names = list_functions()
+    odd = sorted(name for name in names if is_odd(name))
+    assert len(odd) < MAX_ODD_SHARE * len(names), odd
+
+
+@pytest.mark.parametrize("name", ["judged", "told_of_gate", "status_of", "_listed", "of_kind", "taken", "counting"])
+def test_an_odd_function_name_is_detected(name: str) -> None:
+    assert is_odd(name)
+
+
+@pytest.mark.parametrize("name", ["parse_time", "is_closed", "to_gate", "seed_accounts", "ping", "bring_up"])
+def test_a_verb_is_accepted_as_function_name(name: str) -> None:
+    assert not is_odd(name)

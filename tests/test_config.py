@@ -65,7 +65,7 @@ def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
         ("not toml", {}, "cannot be read"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, file: str, environment: dict[str, str], told: str) -> None:
+def test_a_wrong_setting_is_named(tmp_path: Path, file: str, environment: dict[str, str], told: str) -> None:
     (tmp_path / "postino.toml").write_text(file)
     with pytest.raises(ConfigError, match=told):
         load_config(tmp_path, environment=environment)

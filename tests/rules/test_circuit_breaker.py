@@ -359,7 +359,7 @@ def course(answers: list[tuple[float, bool]], policy: BreakerPolicy) -> Iterable
 
 
 @given(POLICIES, ANSWERS)
-def test_an_opening_needs_as_many_failures_as_the_threshold_in_one_window_or_a_bad_probe(
+def test_a_circuit_opens_at_the_threshold_or_after_a_failed_probe(
     policy: BreakerPolicy, answers: list[tuple[float, bool]]
 ) -> None:
     seen: list[datetime] = []

@@ -52,9 +52,7 @@ def test_without_a_word_a_minute_doubles_with_each_in_a_row_up_to_an_hour(
         (0, minutes(1), 1),
     ],
 )
-def test_after_its_own_length_and_at_least_ten_minutes_of_calm_it_counts_from_one_again(
-    times: int, ended: timedelta, count: int
-) -> None:
+def test_counting_restarts_after_a_calm_of_at_least_ten_minutes(times: int, ended: timedelta, count: int) -> None:
     assert extend_cooldown(None, times, NOW - ended, NOW)[1] == count
 
 

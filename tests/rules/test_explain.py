@@ -132,18 +132,18 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
 
 
 @pytest.mark.parametrize(("explanation", "sentence"), [row[1:] for row in SENTENCES], ids=[row[0] for row in SENTENCES])
-def test_it_is_told_in_one_plain_sentence(explanation: Explanation, sentence: str) -> None:
+def test_the_explanation_is_one_plain_sentence(explanation: Explanation, sentence: str) -> None:
     assert explanation.sentence == sentence
 
 
-def test_times_are_told_of_the_zone_one_asks_for() -> None:
+def test_times_are_shown_in_the_requested_zone() -> None:
     facts = JobSnapshot(job=post(), gate_sources=GateSources(breakers=(OPEN,)))
     assert explain_job(facts, NOW, get_zone("Asia/Tokyo")).sentence.endswith(
         "is open until 19:04 Asia/Tokyo (since 2026-03-02 19:02 Asia/Tokyo)."
     )
 
 
-def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
+def test_blockers_are_ranked_by_importance() -> None:
     shut = [gate(kind, until_at=at("12:00")) for kind in (GateKind.QUOTA, GateKind.COOL_DOWN, GateKind.PAUSE)]
     shut.append(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA))
     known = GateSources(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
@@ -154,7 +154,7 @@ def test_what_is_in_the_way_is_ranked_as_people_should_hear_of_it() -> None:
     assert explanation.eta is None
 
 
-def test_each_has_its_times_its_cause_and_what_would_help() -> None:
+def test_a_blocker_has_times_a_cause_and_advice() -> None:
     [found] = told(known=GateSources(breakers=(OPEN,))).blockers
     assert (found.since_at, found.until_at, found.cause) == (at("10:02"), at("10:04"), "It answered 503.")
     assert found.unblock == "If bluesky works again, close the circuit: `postino circuits close bluesky --reason WHY`."
@@ -171,7 +171,7 @@ REMEDIES = [
 
 
 @pytest.mark.parametrize(("shut", "words"), REMEDIES)
-def test_what_one_can_do_is_told_with_its_command(shut: Gate, words: str) -> None:
+def test_the_advice_names_the_command(shut: Gate, words: str) -> None:
     [found] = told(post(brand="two words"), known=GateSources((shut,))).blockers
     assert words in (found.unblock or "")
 
@@ -184,7 +184,7 @@ def test_a_blackout_is_removed_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(("type_", "words"), [(POST, "posts resolve"), ("report", "jobs resolve")])
-def test_what_only_a_person_can_tell_says_how(type_: str, words: str) -> None:
+def test_an_uncertain_job_says_how_to_resolve_it(type_: str, words: str) -> None:
     [found] = told(
         post(type=type_, state=State.UNCERTAIN, may_be_live=True, run_at=None, last_error="No answer.")
     ).blockers
@@ -192,23 +192,23 @@ def test_what_only_a_person_can_tell_says_how(type_: str, words: str) -> None:
     assert f"`postino {words} {ID} --live REMOTE_ID --reason WHY`" in (found.unblock or "")
 
 
-def test_what_has_been_sent_is_held_by_networks_only() -> None:
+def test_only_network_gates_block_a_started_post() -> None:
     shut = (gate(GateKind.PAUSE), gate(GateKind.COOL_DOWN, until_at=at("11:00")))
     known = GateSources(shut, (blackout("09:00", "13:00"),))
     assert kinds(told(post(may_be_live=True), known=known)) == ["cool_down"]
     assert told(post(may_be_live=True), known=known).eta == at("11:00")
 
 
-def test_what_has_no_lane_is_held_by_all_gates_even_if_sent() -> None:
+def test_all_gates_block_a_started_job_without_a_lane() -> None:
     bulk = post(may_be_live=True, account=None, brand=None)
     assert kinds(told(bulk, known=GateSources((gate(GateKind.PAUSE),)))) == ["pause"]
 
 
-def test_who_wants_it_out_in_spite_of_a_blackout_gets_it_out() -> None:
+def test_a_post_that_ignores_blackouts_is_runnable_in_one() -> None:
     assert told(post(ignore_blackouts=True), known=GateSources(blackouts=(blackout("09:00", "13:00"),))).runnable
 
 
-def test_what_ends_before_it_is_due_is_not_in_its_way() -> None:
+def test_what_ends_before_the_job_is_due_does_not_block_it() -> None:
     explanation = told(
         post(run_at=at("11:00")), known=GateSources(breakers=(OPEN,), caps={"bluesky": 1}), running_by_brand={"": 1}
     )
@@ -221,19 +221,19 @@ def test_a_breaker_that_ends_inside_a_blackout_waits_for_the_end_of_that() -> No
     assert told(known=known).eta == at("11:00")
 
 
-def test_windows_that_leave_no_gap_have_no_end() -> None:
+def test_blackouts_without_a_gap_have_no_eta() -> None:
     windows = (blackout("00:00", "12:00"), blackout("12:00", "00:00"))
     assert told(known=GateSources(blackouts=windows)).eta is None
 
 
-def test_what_runs_now_is_taken_to_have_ended_by_then() -> None:
+def test_the_eta_assumes_that_running_jobs_have_ended() -> None:
     cool = gate(GateKind.COOL_DOWN, until_at=at("10:20"))
     explanation = told(known=GateSources((cool,), caps={"bluesky": 1}), running_by_brand={"": 1})
     assert kinds(explanation) == ["cool_down", "cap"]
     assert explanation.eta == at("10:20")
 
 
-def test_an_account_with_one_running_or_under_way_waits() -> None:
+def test_an_account_runs_one_post_at_a_time() -> None:
     busy = RunningJob(UUID(int=3), "w1", at("10:01"))
     doubts = (UncertainJob("acme", f"@{ADA}", at("10:10")), UncertainJob("acme", "@another", at("10:50")))
     explanation = told(running_job=busy, uncertain_jobs=doubts)
@@ -242,7 +242,7 @@ def test_an_account_with_one_running_or_under_way_waits() -> None:
     assert explanation.eta == at("10:10")
 
 
-def test_what_is_under_way_takes_room_until_it_cannot_be_any_more() -> None:
+def test_an_uncertain_request_holds_its_slot_until_it_cannot_arrive() -> None:
     doubts = tuple(UncertainJob("", None, at(text)) for text in ("10:30", "10:10", "10:20"))
     known, running = GateSources(caps={"bluesky": 2}), {"": 3}
     explanation = told(known=known, running_by_brand=running, uncertain_jobs=doubts)
@@ -269,7 +269,7 @@ def test_a_channel_is_full_and_a_brand_has_its_share(
     assert explanation.runnable is not waits
 
 
-def test_a_network_that_was_in_trouble_is_tried_carefully() -> None:
+def test_a_half_open_circuit_limits_the_number_of_probes() -> None:
     half = replace(OPEN, state=CircuitState.HALF_OPEN)
     explanation = told(known=GateSources(breakers=(half,), caps={"bluesky": 50}), running_by_brand={"": 1})
     assert explanation.blockers[0].sentence == ("The circuit of bluesky is half-open and allows 1 at a time.")
@@ -284,7 +284,7 @@ def test_a_network_that_was_in_trouble_is_tried_carefully() -> None:
         (6, 1001, "More than 1,000 earlier jobs are ahead of it."),
     ],
 )
-def test_what_is_due_and_free_should_have_started(waited: int, ahead: int, words: str | None) -> None:
+def test_a_job_that_is_due_and_free_but_not_started_lags(waited: int, ahead: int, words: str | None) -> None:
     explanation = told(post(run_at=NOW - timedelta(seconds=waited)), jobs_ahead=ahead)
     assert explanation.runnable
     assert explanation.eta == NOW
@@ -292,12 +292,12 @@ def test_what_is_due_and_free_should_have_started(waited: int, ahead: int, words
     assert words is None or words in explanation.blockers[0].sentence
 
 
-def test_without_a_worker_nobody_can_tell_when() -> None:
+def test_without_a_worker_there_is_no_eta() -> None:
     explanation = told(live_workers=0)
     assert (kinds(explanation), explanation.runnable, explanation.eta) == (["no_worker"], True, None)
 
 
-def test_whether_it_could_run_at_a_time_counts_what_holds_then() -> None:
+def test_evaluation_counts_the_blockers_at_the_due_time() -> None:
     known = GateSources((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
     when = {"10:19": ["cool_down"], "10:20": [], "12:30": ["blackout"], "13:00": []}
     for text, expected in when.items():
@@ -306,10 +306,10 @@ def test_whether_it_could_run_at_a_time_counts_what_holds_then() -> None:
         assert (found.runnable, found.in_blackout) == (not expected, "blackout" in expected)
 
 
-def test_a_collision_is_told_beside() -> None:
+def test_a_collision_is_reported_but_does_not_block() -> None:
     assert evaluate_job(JobSnapshot(job=post()), True, NOW) == Evaluation(True, False, True)
 
 
-def test_the_docs_tell_of_each_thing_that_may_be_in_the_way_in_their_order() -> None:
+def test_the_docs_list_every_blocker_in_order() -> None:
     rows = table(ROOT / "docs" / "operating.md", "blocker", "meaning", "what unblocks it")
     assert [code(row["blocker"]) for row in rows] == list(BlockerKind)

@@ -39,9 +39,7 @@ def test_an_address_has_more_free_tries_than_a_name() -> None:
 
 
 @given(failures=st.integers(0, 10**6), free=st.integers(1, 50))
-def test_more_failures_never_mean_a_shorter_wait_and_no_wait_is_longer_than_the_longest(
-    failures: int, free: int
-) -> None:
+def test_more_failures_never_shorten_the_wait_and_the_wait_has_a_maximum(failures: int, free: int) -> None:
     patience = ThrottlePolicy(free)
     now, next_one = (
         get_next_attempt_time(LoginFailures(count, NOW), patience) or NOW for count in (failures, failures + 1)

@@ -146,7 +146,7 @@ def test_what_was_rendered_renders_to_itself(body: str, tags: list[str]) -> None
     assert text_of(Content(body=once, hashtags=tuple(tags))) == once
 
 
-def test_hashtags_come_at_the_end_of_the_first_part_or_apart_where_the_network_has_a_place_for_them() -> None:
+def test_hashtags_are_appended_to_the_first_part_or_kept_separate() -> None:
     content = Content(body="a", thread=("b",), hashtags=("#one", "two", "One"))
     assert render_content(content, "mastodon").parts == ("a\n\n#one #two", "b")
     assert render_content(content, "wordpress").parts == ("a", "b")

@@ -113,7 +113,7 @@ def test_a_failure_is_an_event_with_its_cause() -> None:
     )
 
 
-def test_a_job_given_back_costs_neither_an_attempt_nor_a_rescue_unless_it_sent_something() -> None:
+def test_a_released_job_spends_no_attempt_unless_it_sent_something() -> None:
     job = replace(JOB, attempts=2, rescues=2)
     assert release_job(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
     assert release_job(replace(job, may_be_live=True, lookup_at=NOW), NOW).state is State.UNCERTAIN
@@ -229,7 +229,7 @@ outcomes = st.one_of(
 
 
 @given(outcomes, st.integers(1, 9), st.integers(-60, 60), st.integers(1, 5), st.floats(0, 1))
-def test_whatever_a_handler_says_what_is_in_doubt_stays_uncertain_until_its_quarantine_ends(
+def test_an_uncertain_job_stays_uncertain_until_its_quarantine_ends(
     outcome: Outcome, attempts: int, minutes: int, most: int, jitter: float
 ) -> None:
     lookup_at = after(minutes=minutes)
