@@ -54,13 +54,13 @@ def sandbox(shared_sandbox: SandboxServer) -> SandboxServer:
 
 
 @pytest.fixture
-async def wire_to_pds(pds: PdsServer) -> AsyncIterator[LossyProxy]:
+async def proxy_to_pds(pds: PdsServer) -> AsyncIterator[LossyProxy]:
     async with LossyProxy(pds.port) as proxy:
         yield proxy
 
 
 @pytest.fixture
-async def wire_to_mastodon(mastodon_server: MastodonServer) -> AsyncIterator[LossyProxy]:
+async def proxy_to_mastodon(mastodon_server: MastodonServer) -> AsyncIterator[LossyProxy]:
     async with LossyProxy(mastodon_server.port) as proxy:
         yield proxy
 

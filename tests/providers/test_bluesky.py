@@ -42,12 +42,12 @@ def person(pds: PdsServer) -> Person:
 
 
 @pytest.fixture
-def account(person: Person, wire_to_pds: LossyProxy) -> Account:
+def account(person: Person, proxy_to_pds: LossyProxy) -> Account:
     return Account(
         id="ours",
         network="bluesky",
         handle=person.handle,
-        base_url=wire_to_pds.url,
+        base_url=proxy_to_pds.url,
         remote_id=person.did,
         credentials={"identifier": person.handle, "password": person.password},
     )
@@ -146,13 +146,13 @@ async def test_lost_response_leaves_one_record_found_by_its_key(
     account: Account,
     bluesky: Bluesky,
     call: MemoryCall,
-    wire_to_pds: LossyProxy,
+    proxy_to_pds: LossyProxy,
     part: int,
 ) -> None:
     post = make_post(account, "one", "two", "three")
     if part > 1:
         await bluesky.publish(replace(post, parts=post.parts[: part - 1]), call)
-    wire_to_pds.lose("answer", PUT)
+    proxy_to_pds.lose("answer", PUT)
     with pytest.raises(StepUncertain):
         await bluesky.publish(post, call)
     await publish_until_done(bluesky, post, call)
@@ -162,9 +162,9 @@ async def test_lost_response_leaves_one_record_found_by_its_key(
 
 
 async def test_lost_request_is_sent_again_with_the_same_key(
-    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: LossyProxy
+    pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, proxy_to_pds: LossyProxy
 ) -> None:
-    wire_to_pds.lose("request", PUT)
+    proxy_to_pds.lose("request", PUT)
     published = await publish_until_done(bluesky, make_post(account, "one"), call)
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
     assert [record["uri"] for record in pds.records_of(person)] == [published.remote_id]
@@ -216,13 +216,13 @@ async def test_deleted_blobs_are_uploaded_again(
 
 
 async def test_all_steps_share_one_session(
-    account: Account, bluesky: Bluesky, call: MemoryCall, wire_to_pds: LossyProxy, pictures: tuple[Media, ...]
+    account: Account, bluesky: Bluesky, call: MemoryCall, proxy_to_pds: LossyProxy, pictures: tuple[Media, ...]
 ) -> None:
     for _ in range(2):
         call.steps.clear()
         call.receipts.clear()
         await bluesky.publish(make_post(account, "one", "two", media=pictures), call)
-    assert wire_to_pds.request_counts[f"/xrpc/{LOGIN}"] == 1
+    assert proxy_to_pds.request_counts[f"/xrpc/{LOGIN}"] == 1
 
 
 @pytest.mark.parametrize("loss", ["request", "answer"])
@@ -232,12 +232,12 @@ async def test_lost_sign_in_response_leaves_no_uncertainty(
     account: Account,
     bluesky: Bluesky,
     call: MemoryCall,
-    wire_to_pds: LossyProxy,
+    proxy_to_pds: LossyProxy,
     loss: Any,
 ) -> None:
     post = make_post(account, "one")
     call.steps["record 1"] = json.dumps(await bluesky.compose(call.open(visible=False), account, "one", [], []))
-    wire_to_pds.lose(loss, LOGIN)
+    proxy_to_pds.lose(loss, LOGIN)
     with pytest.raises(NotSent, match="signing in to Bluesky failed"):
         await bluesky.publish(post, call)
     await bluesky.publish(post, call)

@@ -34,9 +34,9 @@ POST = "POST /api/v1/statuses"
 
 
 @pytest.fixture
-def account(wire_to_mastodon: LossyProxy) -> Account:
+def account(proxy_to_mastodon: LossyProxy) -> Account:
     return Account(
-        id="ours", network="mastodon", handle="me", base_url=wire_to_mastodon.url, credentials={"access_token": TOKEN}
+        id="ours", network="mastodon", handle="me", base_url=proxy_to_mastodon.url, credentials={"access_token": TOKEN}
     )
 
 
@@ -108,12 +108,12 @@ async def test_lost_response_leaves_one_post_found_in_the_list(
     mastodon: Mastodon,
     call: MemoryCall,
     text: str,
-    wire_to_mastodon: LossyProxy,
+    proxy_to_mastodon: LossyProxy,
     known: bool,
 ) -> None:
     me = mastodon_server.get("/api/v1/accounts/verify_credentials")["id"]
     post = make_post(replace(account, remote_id=me if known else None), text, f"{text} 2")
-    wire_to_mastodon.lose("answer", POST)
+    proxy_to_mastodon.lose("answer", POST)
     with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
     published = await publish_until_done(mastodon, post, call)
@@ -128,9 +128,9 @@ async def test_lost_request_is_sent_again(
     mastodon: Mastodon,
     call: MemoryCall,
     text: str,
-    wire_to_mastodon: LossyProxy,
+    proxy_to_mastodon: LossyProxy,
 ) -> None:
-    wire_to_mastodon.lose("request", POST)
+    proxy_to_mastodon.lose("request", POST)
     published = await publish_until_done(mastodon, make_post(account, text), call)
     assert posted(mastodon_server, text) == [published.remote_id]
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
@@ -145,19 +145,19 @@ async def test_idempotency_key_prevents_a_duplicate_of_an_unlisted_post(
 
 
 async def test_person_decides_after_the_idempotency_key_expired(
-    account: Account, mastodon: Mastodon, call: MemoryCall, text: str, wire_to_mastodon: LossyProxy
+    account: Account, mastodon: Mastodon, call: MemoryCall, text: str, proxy_to_mastodon: LossyProxy
 ) -> None:
-    wire_to_mastodon.lose("request", POST)
+    proxy_to_mastodon.lose("request", POST)
     post = make_post(account, text)
     with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
     [(name, intent)] = call.intents.items()
     call.intents[name] = replace(intent, intended_at=intent.intended_at - timedelta(minutes=51))
-    with pytest.raises(PersonNeeded, match="knows its key"):
+    with pytest.raises(PersonNeeded, match="knows its idempotency key"):
         await mastodon.publish(post, call)
 
 
-# --- What is taken for ours
+# --- Lookup
 
 
 async def find(
@@ -239,10 +239,10 @@ async def test_match_is_found_on_the_second_page(
 
 
 async def test_failed_list_call_does_not_count_as_not_found(
-    mastodon: Mastodon, call: MemoryCall, status: Status, wire_to_mastodon: LossyProxy
+    mastodon: Mastodon, call: MemoryCall, status: Status, proxy_to_mastodon: LossyProxy
 ) -> None:
     assert isinstance(await find(mastodon, call, replace(status, account_id="0")), Failure)
-    wire_to_mastodon.lose("answer", "/statuses?")
+    proxy_to_mastodon.lose("answer", "/statuses?")
     with pytest.raises(LostResponse):
         await find(mastodon, call, status)
 

@@ -63,7 +63,9 @@ async def test_plugin_is_registered_everywhere(folder: Path) -> None:
         assert preview.rendered.parts == ("Hello, forum",)
         long = PostRequest(content=Content(body="a" * 501), accounts=(account.id,))
         [problem] = (await app.post_validator.preview(long))[0].problems
-        assert problem.message.startswith("The text is 1 character too long for forum: it has 501, and 500 are")
+        assert problem.message.startswith(
+            "The text is 1 character too long for forum: it has 501, and the maximum is 500"
+        )
         opened = await app.gate_control.open_circuit("forum", seconds=60, reason="maintenance")
         assert opened.service == "forum"
 
@@ -167,5 +169,5 @@ async def test_worker_without_the_plugin_refuses_to_start_while_posts_wait(folde
         await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
         await check_only_posts(app)
     async with Postino(load_config(folder, environment={})) as app:
-        with pytest.raises(Conflict, match=r"\(of forum\).* a network of your own is named in the setting"):
+        with pytest.raises(Conflict, match=r"\(forum\).* Name a network of your own in the setting networks.plugins"):
             await check_only_posts(app)
