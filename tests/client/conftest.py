@@ -21,7 +21,7 @@ Question = Callable[[Any], Any]
 
 
 @dataclass
-class Asker:
+class ClientCaller:
     """Calls either client without blocking servers in this event loop."""
 
     client: Client | AsyncClient
@@ -35,7 +35,7 @@ class Asker:
     async def every(self, question: Question, most: int | None = None) -> list[Any]:
         """Return all items of a list or stream, or the first `most`."""
         if isinstance(self.client, Client):
-            return await asyncio.to_thread(taken, question, self.client, most)
+            return await asyncio.to_thread(take_items, question, self.client, most)
         found: list[Any] = []
         async with aclosing(question(self.client)) as going:
             async for one in going:
@@ -45,7 +45,7 @@ class Asker:
         return found
 
 
-def taken(question: Question, client: Client, most: int | None) -> list[Any]:
+def take_items(question: Question, client: Client, most: int | None) -> list[Any]:
     with closing(question(client)) as going:
         return [*islice(going, most)]
 
@@ -57,7 +57,9 @@ class Kind:
     name: str
 
     @asynccontextmanager
-    async def asker(self, url: str, key: str | None = KEY, *, naps: bool = True, **more: Any) -> AsyncIterator[Asker]:
+    async def open_caller(
+        self, url: str, key: str | None = KEY, *, naps: bool = True, **more: Any
+    ) -> AsyncIterator[ClientCaller]:
         """With `naps` retries sleep; otherwise the delays are only recorded."""
         slept: list[float] = []
 
@@ -67,16 +69,16 @@ class Kind:
         said: dict[str, Any] = {"retry": QUICK, **more}
         if self.name == "sync":
             client = Client(url, key, **said | ({} if naps else {"sleep": slept.append}))
-            yield Asker(client, slept)
+            yield ClientCaller(client, slept)
             return
         async with AsyncClient(url, key, **said | ({} if naps else {"sleep": note})) as other:
-            yield Asker(other, slept)
+            yield ClientCaller(other, slept)
 
     @asynccontextmanager
-    async def of(self, household: Process, **more: Any) -> AsyncIterator[Asker]:
-        key = (household.folder / "api.key").read_text().strip()
-        async with self.asker(household.ready["url"], key, **more) as asker:
-            yield asker
+    async def of(self, process: Process, **more: Any) -> AsyncIterator[ClientCaller]:
+        key = (process.folder / "api.key").read_text().strip()
+        async with self.open_caller(process.ready["url"], key, **more) as open_caller:
+            yield open_caller
 
 
 @pytest.fixture(params=["sync", "async"])

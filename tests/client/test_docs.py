@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from postino.client import TIMEOUT, ApiUnavailable, Client, NotAllowed, RetryOptions, errors
 from postino.client.endpoints import Resource
-from tests.client.test_every_method import every_method
+from tests.client.test_every_method import list_all_methods
 from tests.documents import ROOT, code, codes, prose, table
 
 PAGE = ROOT / "docs" / "api.md"
@@ -19,7 +19,7 @@ def test_docs_list_every_method_and_no_other() -> None:
         for row in rows
         for name in codes(row["methods"])
     }
-    assert told == every_method()
+    assert told == list_all_methods()
     resources = {name for name, it in vars(Client("http://127.0.0.1:1")).items() if isinstance(it, Resource)}
     assert {code(row["resource"]) for row in rows if row["resource"] != "the client itself"} == resources
 

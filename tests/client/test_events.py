@@ -13,13 +13,13 @@ from postino.client import ApiUnavailable, NotAllowed
 from postino.errors import WrongUse
 from tests.api.processes import Server
 from tests.client.conftest import Kind
-from tests.client.test_failures import in_turn, saying
+from tests.client.test_failures import in_turn, respond_with
 from tests.outbound.raw_server import RawServer, Visit
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
 
-def framed(number: int) -> bytes:
+def format_frame(number: int) -> bytes:
     said: dict[str, Any] = {
         "type": "job.completed",
         "at": "2026-03-01T10:00:00Z",
@@ -41,7 +41,7 @@ async def test_events_resume_after_given_id(kind: Kind, server: Server) -> None:
         with pytest.raises(WrongUse) as wrong:
             await ask.every(lambda c: c.events(types=("job.dancing",)))
         assert wrong.value.field == "types"
-    async with kind.asker(server.ready["url"], "postino_wrong") as ask:
+    async with kind.open_caller(server.ready["url"], "postino_wrong") as ask:
         with pytest.raises(NotAllowed):
             await ask.every(lambda c: c.events())
 
@@ -49,8 +49,8 @@ async def test_events_resume_after_given_id(kind: Kind, server: Server) -> None:
 async def test_reconnect_resumes_after_last_event_without_duplicates(kind: Kind) -> None:
     async def first(visit: Visit) -> None:
         await visit.request()
-        await visit.say(HEAD + b": listening\n\n" + framed(1)[:20])
-        await visit.say(framed(1)[20:] + framed(2) + framed(3)[:30])
+        await visit.say(HEAD + b": listening\n\n" + format_frame(1)[:20])
+        await visit.say(format_frame(1)[20:] + format_frame(2) + format_frame(3)[:30])
 
     async def farewell(visit: Visit) -> None:
         await visit.request()
@@ -62,10 +62,10 @@ async def test_reconnect_resumes_after_last_event_without_duplicates(kind: Kind)
 
     async def last(visit: Visit) -> None:
         await visit.request()
-        await visit.say(HEAD + framed(3) + b": nothing new\n\n" + framed(4))
+        await visit.say(HEAD + format_frame(3) + b": nothing new\n\n" + format_frame(4))
 
-    behaviour = in_turn(first, farewell, broken, saying(503), last)
-    async with RawServer(behaviour) as raw, kind.asker(raw.url) as ask:
+    behaviour = in_turn(first, farewell, broken, respond_with(503), last)
+    async with RawServer(behaviour) as raw, kind.open_caller(raw.url) as ask:
         told = await ask.every(lambda c: c.events(), 4)
         assert [one["id"] for one in told] == ["0-1", "0-2", "0-3", "0-4"]
         asked = [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests]
@@ -79,24 +79,24 @@ async def test_reconnect_before_first_event_resumes_at_initial_position(kind: Ki
 
     async def last(visit: Visit) -> None:
         await visit.request()
-        await visit.say(HEAD + b": listening\nid: 0-6\n\n" + framed(7))
+        await visit.say(HEAD + b": listening\nid: 0-6\n\n" + format_frame(7))
 
-    async with RawServer(in_turn(first, last)) as raw, kind.asker(raw.url) as ask:
+    async with RawServer(in_turn(first, last)) as raw, kind.open_caller(raw.url) as ask:
         [told] = await ask.every(lambda c: c.events(), 1)
         assert told["id"] == "0-7"
         assert [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests] == [[], [b"0-6"]]
 
 
 async def test_position_beyond_last_event_resumes_at_server_position(kind: Kind) -> None:
-    async def restored(visit: Visit) -> None:
+    async def reset_position(visit: Visit) -> None:
         await visit.request()
         await visit.say(HEAD + b': listening\nid: 0-6\n\nevent: anew\ndata: {"detail": "From now on."}\n\n')
 
     async def last(visit: Visit) -> None:
         await visit.request()
-        await visit.say(HEAD + b": listening\nid: 0-6\n\n" + framed(7))
+        await visit.say(HEAD + b": listening\nid: 0-6\n\n" + format_frame(7))
 
-    async with RawServer(in_turn(restored, last)) as raw, kind.asker(raw.url) as ask:
+    async with RawServer(in_turn(reset_position, last)) as raw, kind.open_caller(raw.url) as ask:
         [told] = await ask.every(lambda c: c.events(after="0-999"), 1)
         assert told["id"] == "0-7"
         assert re.findall(rb"(?i)last-event-id: (\S+)", raw.requests[-1]) == [b"0-6"]
@@ -107,7 +107,7 @@ async def test_events_raise_when_server_stays_away(kind: Kind) -> None:
         await visit.request()
         visit.reset()
 
-    async with RawServer(broken) as raw, kind.asker(raw.url, naps=False) as ask:
+    async with RawServer(broken) as raw, kind.open_caller(raw.url, naps=False) as ask:
         with pytest.raises(ApiUnavailable, match="GET /v1/events"):
             await ask.every(lambda c: c.events())
         assert len(raw.requests) == 4
@@ -119,6 +119,6 @@ async def test_unreadable_event_raises(kind: Kind, body: bytes) -> None:
         await visit.request()
         await visit.say(HEAD + body)
 
-    async with RawServer(strange) as raw, kind.asker(raw.url) as ask:
+    async with RawServer(strange) as raw, kind.open_caller(raw.url) as ask:
         with pytest.raises(ApiUnavailable, match="cannot be read"):
             await ask.every(lambda c: c.events())

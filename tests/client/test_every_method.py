@@ -55,63 +55,66 @@ from tests.client.conftest import Kind
 LATER = "2031-03-01T10:00:00Z"
 
 
-def methods_of(kind: type[Resource[Any]]) -> Iterator[str]:
+def list_methods(kind: type[Resource[Any]]) -> Iterator[str]:
     return (name for name, it in vars(kind).items() if isinstance(it, EndpointMethod))
 
 
-def every_method() -> set[str]:
-    house = Client("http://127.0.0.1:1")
-    rooms = {name: type(room) for name, room in vars(house).items() if isinstance(room, Resource)}
-    return {*methods_of(Api), *(f"{name}.{verb}" for name, room in rooms.items() for verb in methods_of(room))}
+def list_all_methods() -> set[str]:
+    client = Client("http://127.0.0.1:1")
+    resources = {name: type(resource) for name, resource in vars(client).items() if isinstance(resource, Resource)}
+    return {
+        *list_methods(Api),
+        *(f"{name}.{verb}" for name, resource in resources.items() for verb in list_methods(resource)),
+    }
 
 
-def fits(told: Any, shape: Any) -> None:
-    """Exactly its fields, and of their types."""
+def check_type(told: Any, shape: Any) -> None:
+    """Check that a value has exactly the fields of a type."""
     TypeAdapter(shape).validate_python(told, strict=True, extra="forbid")
 
 
-async def account_of(ask: Any) -> Any:
+async def add_account(ask: Any) -> Any:
     handle = f"{uuid4().hex[:6]}@social.example"
     return await ask(lambda c: c.accounts.add(
         "mastodon", handle, {"access_token": "hush"}, base_url="sandbox:/mastodon", brand="acme", reason="new",
     ))  # fmt: skip
 
 
-async def failing(server: Server, ask: Any, outcome: Outcome, count: int = 1) -> list[str]:
-    """Jobs of their own type that ended like this."""
+async def run_jobs_with(server: Server, ask: Any, outcome: Outcome, count: int = 1) -> list[str]:
+    """Create jobs and run them with this outcome."""
     made = [(await ask(lambda c: c.jobs.create("report", channel=uuid4().hex)))["id"] for _ in range(count)]
 
-    def ending(job: Job) -> Outcome:
+    def choose_outcome(job: Job) -> Outcome:
         return outcome if str(job.id) in made else Reject("not ours")
 
-    await run_due_jobs(server, ending)
+    await run_due_jobs(server, choose_outcome)
     return made
 
 
 async def test_posts(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        who = (await account_of(ask))["id"]
+        who = (await add_account(ask))["id"]
         said = {"text": f"Hello {uuid4()}", "accounts": [who]}
         made = await ask(lambda c: c.posts.create(**said, at=LATER))
         [post] = made["posts"]
-        fits(post, PostView)
+        check_type(post, PostView)
         assert {"content_id", "status", "posts", "notes"} <= set(made)
-        fits(await ask(lambda c: c.posts.preview(**said)), PreviewResultView)
-        judged = await ask(lambda c: c.posts.validate(**said))
-        fits(judged, ValidationResultView)
-        fits(judged["posts"][0], PostPreviewView)
+        check_type(await ask(lambda c: c.posts.preview(**said)), PreviewResultView)
+        validation = await ask(lambda c: c.posts.validate(**said))
+        check_type(validation, ValidationResultView)
+        check_type(validation["posts"][0], PostPreviewView)
         details = await ask(lambda c: c.posts.get(post["id"]))
-        fits(details, PostDetailsView)
-        fits(await ask(lambda c: c.posts.content(post["content_id"])), ContentView)
+        check_type(details, PostDetailsView)
+        check_type(await ask(lambda c: c.posts.content(post["content_id"])), ContentView)
         explained = await ask(lambda c: c.posts.explain(post["id"], timezone="Europe/Rome"))
-        fits(explained, ExplanationView)
-        fits(explained["blockers"][0], BlockerView)
+        check_type(explained, ExplanationView)
+        check_type(explained["blockers"][0], BlockerView)
         changed = await ask(lambda c: c.posts.edit(post["id"], text="Otherwise", publish_until=None, reason="typo"))
-        fits(changed, EditedPostView)
+        check_type(changed, EditedPostView)
         assert (changed["text"], changed["version"]) == ("Otherwise", 2)
-        fits(await ask(lambda c: c.posts.publish_now(post["id"], reason="hurry")), PostView)
+        check_type(await ask(lambda c: c.posts.publish_now(post["id"], reason="hurry")), PostView)
         await run_due_jobs(server, lambda _: Reject("The network says no."))
-        fits(await ask(lambda c: c.posts.replay(post["id"], force=True)), PostView)
+        check_type(await ask(lambda c: c.posts.replay(post["id"], force=True)), PostView)
         await run_due_jobs(server, lambda _: Unknown("The answer was lost."))
         resolved = await ask(lambda c: c.posts.resolve(post["id"], "live", reason="seen", remote_id=f"r-{uuid4()}"))
         assert resolved["status"] == "published"
@@ -121,7 +124,7 @@ async def test_posts(kind: Kind, server: Server) -> None:
 
 async def test_lists_return_one_page_or_all_items(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        who = (await account_of(ask))["id"]
+        who = (await add_account(ask))["id"]
         made = []
         for _ in range(5):
             told = await ask(lambda c: c.posts.create(text=f"Hello {uuid4()}", accounts=[who], at=LATER))
@@ -133,15 +136,15 @@ async def test_lists_return_one_page_or_all_items(kind: Kind, server: Server) ->
         wanted = {"account": who, "limit": 2, "status": "scheduled,failed", "from_at": "2031-01-01T00:00:00Z"}
         assert sorted(one["id"] for one in await ask.every(lambda c: c.posts.each(**wanted))) == sorted(made)
         days = await ask(lambda c: c.calendar("2031-03-01", "2031-03-02", timezone="Europe/Rome", brand="acme"))
-        fits(days["data"][0], CalendarDayView)
-        fits(days["data"][0]["posts"][0], CalendarPostView)
+        check_type(days["data"][0], CalendarDayView)
+        check_type(days["data"][0]["posts"][0], CalendarPostView)
 
 
 async def test_drafts(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        who = (await account_of(ask))["id"]
+        who = (await add_account(ask))["id"]
         draft = await ask(lambda c: c.drafts.create(text=f"Some day {uuid4()}", title="T", accounts=[who]))
-        fits(draft, DraftView)
+        check_type(draft, DraftView)
         assert (await ask(lambda c: c.drafts.get(draft["id"])))["id"] == draft["id"]
         assert (await ask(lambda c: c.drafts.edit(draft["id"], title=None))).get("title") is None
         page = await ask(lambda c: c.drafts.page(limit=1))
@@ -159,59 +162,59 @@ async def test_jobs(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         channel = uuid4().hex
         job = await ask(lambda c: c.jobs.create("report", channel=channel, payload={"n": 1}, run_at=LATER))
-        fits(job, QueuedJobView)
+        check_type(job, QueuedJobView)
         assert (await ask(lambda c: c.jobs.preview("report", channel=channel)))["preview"]
         tested = await ask(lambda c: c.jobs.test(channel, run_at=LATER))
-        fits(tested, JobEvaluationView)
-        fits(tested["evaluation"], EvaluationView)
-        fits(await ask(lambda c: c.jobs.get(job["id"])), JobDetailsView)
-        fits(await ask(lambda c: c.jobs.explain(job["id"])), ExplanationView)
+        check_type(tested, JobEvaluationView)
+        check_type(tested["evaluation"], EvaluationView)
+        check_type(await ask(lambda c: c.jobs.get(job["id"])), JobDetailsView)
+        check_type(await ask(lambda c: c.jobs.explain(job["id"])), ExplanationView)
         [only] = (await ask(lambda c: c.jobs.page(channel=channel)))["data"]
-        fits(only, JobView)
+        check_type(only, JobView)
         other = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
         found = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
         assert [one["id"] for one in found] == [other["id"], job["id"]]
-        fits(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), JobView)
+        check_type(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), JobView)
         [result] = (await ask(lambda c: c.jobs.change("cancel", ids=[other["id"]])))["data"]
         assert result["done"]
-        [failed] = await failing(server, ask, Reject("It is too long."))
-        fits(await ask(lambda c: c.jobs.replay(failed, force=True)), JobView)
-        [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
+        [failed] = await run_jobs_with(server, ask, Reject("It is too long."))
+        check_type(await ask(lambda c: c.jobs.replay(failed, force=True)), JobView)
+        [doubtful] = await run_jobs_with(server, ask, Unknown("The answer was lost."))
         resolved = await ask(lambda c: c.jobs.resolve(doubtful, "give_up", reason="over"))
         assert resolved["state"] == "failed"
 
 
 async def test_dead_letters_and_uncertain_jobs(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        letters = await failing(server, ask, Reject("It is too long."), 4)
+        letters = await run_jobs_with(server, ask, Reject("It is too long."), 4)
         first = letters[0]
         page = await ask(lambda c: c.dead_letters.page(type="report", limit=1))
-        fits(page["data"][0], DeadLetterView)
+        check_type(page["data"][0], DeadLetterView)
         assert {*letters} <= {one["id"] for one in await ask.every(lambda c: c.dead_letters.each(limit=2))}
         assert (await ask(lambda c: c.dead_letters.groups()))["data"]
-        fits(await ask(lambda c: c.dead_letters.get(first)), DeadLetterDetailsView)
-        fits(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), JobView)
-        fits(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), DeadLetterDetailsView)
+        check_type(await ask(lambda c: c.dead_letters.get(first)), DeadLetterDetailsView)
+        check_type(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), JobView)
+        check_type(await ask(lambda c: c.dead_letters.discard(letters[1], reason="over")), DeadLetterDetailsView)
         again = await ask(lambda c: c.dead_letters.replay_many(ids=[letters[2]], per_second=1, force=True))
         assert again["data"][0]["done"]
         aside = await ask(lambda c: c.dead_letters.discard_many(ids=[letters[3]], reason="over"))
         assert aside["data"][0]["done"]
-        [doubtful] = await failing(server, ask, Unknown("The answer was lost."))
+        [doubtful] = await run_jobs_with(server, ask, Unknown("The answer was lost."))
         [told] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
-        fits(told, UncertainJobView)
+        check_type(told, UncertainJobView)
         assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
-        fits(await ask(lambda c: c.uncertain.get(doubtful)), UncertainJobDetailsView)
-        fits(await ask(lambda c: c.uncertain.lookup(doubtful)), LookupResultView)
+        check_type(await ask(lambda c: c.uncertain.get(doubtful)), UncertainJobDetailsView)
+        check_type(await ask(lambda c: c.uncertain.lookup(doubtful)), LookupResultView)
 
 
 async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        account = await account_of(ask)
+        account = await add_account(ask)
         who = account["id"]
-        fits(account, AccountView)
+        check_type(account, AccountView)
         assert who in [one["id"] for one in (await ask(lambda c: c.accounts.page(network="mastodon")))["data"]]
         assert (await ask(lambda c: c.accounts.get(who)))["id"] == who
-        fits(await ask(lambda c: c.accounts.check(who)), AccountCheckView)
+        check_type(await ask(lambda c: c.accounts.check(who)), AccountCheckView)
         where = {"base_url": "sandbox:/mastodon", "reason": "changed"}
         await ask(lambda c: c.accounts.reconnect(who, {"access_token": "new"}, **where))
         assert (await ask(lambda c: c.accounts.pause(who, reason="holiday")))["state"] == "paused"
@@ -219,11 +222,11 @@ async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
         night = {"scope": "account", "account": who, "start": "22:00", "end": "07:00", "timezone": "UTC", "days": [0]}
         assert (await ask(lambda c: c.blackouts.preview(**night)))["preview"]
         added = await ask(lambda c: c.blackouts.add(**night))
-        fits(added, CreatedBlackoutView)
+        check_type(added, CreatedBlackoutView)
         assert [one["id"] for one in (await ask(lambda c: c.blackouts.page()))["data"]] == [added["id"]]
-        fits(await ask(lambda c: c.blackouts.remove(added["id"], reason="morning")), BlackoutView)
+        check_type(await ask(lambda c: c.blackouts.remove(added["id"], reason="morning")), BlackoutView)
         opened = await ask(lambda c: c.circuits.open("linkedin", reason="they said so", seconds=60))
-        fits(opened, CircuitView)
+        check_type(opened, CircuitView)
         assert (await ask(lambda c: c.circuits.close("linkedin", reason="well again")))["state"] == "closed"
         assert (await ask(lambda c: c.circuits.reset("linkedin", reason="well again")))["trips"] == 0
         assert (await ask(lambda c: c.circuits.page()))["data"]
@@ -233,47 +236,47 @@ async def test_pauses_caps_and_cooldowns(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         brand = uuid4().hex
         paused = await ask(lambda c: c.gates.pause("brand", brand, reason="recall"))
-        fits(paused, GateView)
+        check_type(paused, GateView)
         assert (paused["scope"], paused["name"], paused["reason"]) == ("brand", brand, "recall")
         assert (await ask(lambda c: c.gates.resume("brand", brand)))["name"] == brand
         with pytest.raises(NotFound):
             await ask(lambda c: c.gates.end_cooldown("channel", "mastodon"))
-        fits(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), ChannelCapView)
+        check_type(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), ChannelCapView)
         assert await ask(lambda c: c.gates.cap("mastodon", None)) == {"channel": "mastodon", "cap": None}
-        fits(await ask(lambda c: c.dispatch_due()), DispatchResultView)
+        check_type(await ask(lambda c: c.dispatch_due()), DispatchResultView)
 
 
 async def test_users_and_api_keys(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         name = uuid4().hex[:12]
         key = await ask(lambda c: c.api_keys.add(name, "viewer", brands=["acme"], expires_at=LATER, reason="a page"))
-        fits(key, CreatedApiKeyView)
+        check_type(key, CreatedApiKeyView)
         assert key["id"] in [one["id"] for one in await ask.every(lambda c: c.api_keys.each(limit=1))]
-        fits(await ask(lambda c: c.api_keys.remove(key["id"], reason="over")), ApiKeyView)
+        check_type(await ask(lambda c: c.api_keys.remove(key["id"], reason="over")), ApiKeyView)
         user = await ask(lambda c: c.users.add(name, "editor", brands=["acme"]))
         who = user["id"]
         assert who in [one["id"] for one in await ask.every(lambda c: c.users.each(limit=1))]
-        fits(await ask(lambda c: c.users.get(who)), UserView)
+        check_type(await ask(lambda c: c.users.get(who)), UserView)
         assert (await ask(lambda c: c.users.change(who, brands=None, reason="all of it")))["brands"] is None
         link = await ask(lambda c: c.users.link(who))
-        fits(link, SignInLinkView)
+        check_type(link, SignInLinkView)
         assert server.api.ask("GET", link["path"]).status == 303
         assert (await ask(lambda c: c.users.remove(who)))["id"] == who
 
 
 async def test_imports(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        who = (await account_of(ask))["id"]
+        who = (await add_account(ask))["id"]
         file = f"text,accounts,at\n{uuid4()},{who},{LATER}\n".encode()
         checked = await ask(lambda c: c.imports.check(file, timezone="Europe/Rome"))
-        fits(checked, ImportView)
+        check_type(checked, ImportView)
         saved = await ask(lambda c: c.imports.save(checked["token"]))
         assert (saved["rows"], saved["created"], saved["faults"]) == (1, 1, [])
         assert (await ask(lambda c: c.imports.get(checked["id"])))["state"] == saved["state"]
 
 
 async def test_sandbox(kind: Kind, server: Server) -> None:
-    """There are none beside this server."""
+    """This server has no sandbox."""
     async with kind.of(server, retry=RetryOptions(attempts=1)) as ask:
         questions: list[Any] = [
             lambda c: c.sandbox.published(),
@@ -292,25 +295,25 @@ async def test_sandbox(kind: Kind, server: Server) -> None:
 
 async def test_methods_of_the_client_itself(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
-        await account_of(ask)
+        await add_account(ask)
         await ask(lambda c: c.jobs.create("report", channel=uuid4().hex, run_at=LATER))
         queues = await ask(lambda c: c.queues())
         assert set(queues) == set(QueuesView.__annotations__)
-        fits(queues["data"][0], QueueView)
+        check_type(queues["data"][0], QueueView)
         assert (await ask(lambda c: c.workers()))["next_cursor"] is None
         assert "acme" in [one["brand"] for one in (await ask(lambda c: c.brands()))["data"]]
         assert await ask.every(lambda c: c.quotas(limit=1))
-        fits(await ask(lambda c: c.stats()), StatsView)
+        check_type(await ask(lambda c: c.stats()), StatsView)
         lines = await ask.every(lambda c: c.audit(limit=2))
-        fits(lines[0], AuditEntryView)
+        check_type(lines[0], AuditEntryView)
         assert [one["seq"] for one in lines] == [*range(len(lines), 0, -1)]
         assert (await ask(lambda c: c.verify_audit()))["verified"]
         assert "ran" in await ask(lambda c: c.forecast("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
-        fits(await ask(lambda c: c.me()), CallerView)
+        check_type(await ask(lambda c: c.me()), CallerView)
         [event] = await ask.every(lambda c: c.events(after="0-0"), 1)
-        fits(event, EventView)
+        check_type(event, EventView)
 
 
 def test_every_method_is_called_above() -> None:
-    """Every question above is put to a client that is called c."""
-    assert set(re.findall(r"\bc\.([a-z_.]+)\(", Path(__file__).read_text())) == every_method()
+    """The calls above name their client `c`."""
+    assert set(re.findall(r"\bc\.([a-z_.]+)\(", Path(__file__).read_text())) == list_all_methods()

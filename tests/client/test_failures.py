@@ -42,7 +42,7 @@ def in_turn(*behaviours: Callable[[Visit], Awaitable[None]]) -> Callable[[Visit]
     return behave
 
 
-def saying(status: int, body: Any = None, **headers: str) -> Callable[[Visit], Awaitable[None]]:
+def respond_with(status: int, body: Any = None, **headers: str) -> Callable[[Visit], Awaitable[None]]:
     async def say(visit: Visit) -> None:
         await visit.request()
         said = body if isinstance(body, bytes) else json.dumps(body if body is not None else {}).encode()
@@ -51,15 +51,15 @@ def saying(status: int, body: Any = None, **headers: str) -> Callable[[Visit], A
     return say
 
 
-async def breaking(visit: Visit) -> None:
+async def break_connection(visit: Visit) -> None:
     await visit.request()
     visit.reset()
 
 
 @asynccontextmanager
-async def losing(household: Server, lost: int) -> AsyncIterator[RawServer]:
-    """In front of the server: hands every request on, and loses the first answers."""
-    place = urlsplit(household.ready["url"])
+async def drop_responses(process: Server, lost: int) -> AsyncIterator[RawServer]:
+    """Proxy the server, forwarding every request and dropping the first `lost` responses."""
+    place = urlsplit(process.ready["url"])
 
     async def pass_on(visit: Visit) -> None:
         request = await visit.request()
@@ -78,53 +78,53 @@ async def losing(household: Server, lost: int) -> AsyncIterator[RawServer]:
         yield proxy
 
 
-def account_of(household: Server) -> str:
+def add_account(process: Server) -> str:
     body = {
         "network": "mastodon", "handle": f"{uuid4().hex[:6]}@social.example", "base_url": "sandbox:/mastodon",
         "credentials": {"access_token": "x"},
     }  # fmt: skip
-    reply = household.api.ask("POST", "/v1/accounts", body)
+    reply = process.api.ask("POST", "/v1/accounts", body)
     assert reply.status == 201, reply
     return str(reply.json["id"])
 
 
-def posts_of(household: Server, account: str) -> list[Any]:
-    found: list[Any] = household.api.get(f"/v1/posts?account={account}")["data"]
+def list_posts(process: Server, account: str) -> list[Any]:
+    found: list[Any] = process.api.get(f"/v1/posts?account={account}")["data"]
     return found
 
 
 async def test_response_lost_twice_leaves_one_post(kind: Kind, server: Server) -> None:
-    who, key = account_of(server), (server.folder / "api.key").read_text().strip()
-    async with losing(server, 2) as proxy, kind.asker(proxy.url, key) as ask:
+    who, key = add_account(server), (server.folder / "api.key").read_text().strip()
+    async with drop_responses(server, 2) as proxy, kind.open_caller(proxy.url, key) as ask:
         made = await ask(lambda c: c.posts.create(text="Once", accounts=[who], at=LATER))
         assert len(proxy.requests) == 3
         assert len(set(keys(proxy))) == 1
-    assert [one["id"] for one in posts_of(server, who)] == [made["posts"][0]["id"]]
+    assert [one["id"] for one in list_posts(server, who)] == [made["posts"][0]["id"]]
 
 
 async def test_lost_response_queues_job_once(kind: Kind, server: Server) -> None:
     channel, key = uuid4().hex, (server.folder / "api.key").read_text().strip()
-    async with losing(server, 1) as proxy, kind.asker(proxy.url, key) as ask:
+    async with drop_responses(server, 1) as proxy, kind.open_caller(proxy.url, key) as ask:
         job = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
     [found] = server.api.get(f"/v1/jobs?channel={channel}")["data"]
     assert found["id"] == job["id"]
 
 
 async def test_two_calls_create_two_posts_and_one_key_creates_one(kind: Kind, server: Server) -> None:
-    who = account_of(server)
+    who = add_account(server)
     async with kind.of(server) as ask:
         said = {"text": "Again", "accounts": [who], "at": LATER, "key": str(uuid4())}
         first, second = [await ask(lambda c: c.posts.create(**said)) for _ in range(2)]
         assert first == second
         with pytest.raises(Conflict):
             await ask(lambda c: c.posts.create(**said | {"text": "Another"}))
-    assert len(posts_of(server, who)) == 1
+    assert len(list_posts(server, who)) == 1
 
 
 async def test_request_without_key_is_sent_once(kind: Kind, server: Server) -> None:
-    who, key = account_of(server), (server.folder / "api.key").read_text().strip()
+    who, key = add_account(server), (server.folder / "api.key").read_text().strip()
     post = server.api.ask("POST", "/v1/posts", {"text": "x", "accounts": [who], "at": LATER}).json["id"]
-    async with losing(server, 9) as proxy, kind.asker(proxy.url, key) as ask:
+    async with drop_responses(server, 9) as proxy, kind.open_caller(proxy.url, key) as ask:
         with pytest.raises(ApiUnavailable, match="check before you send it again"):
             await ask(lambda c: c.posts.cancel(post))
         with pytest.raises(ApiUnavailable, match="check before"):
@@ -139,7 +139,7 @@ async def test_request_without_key_is_sent_once(kind: Kind, server: Server) -> N
 async def test_server_killed_during_create_has_one_post_after_restart(kind: Kind, tmp_path: Path) -> None:
     """Its request arrives; the server dies before or after it is written; a new one takes what is sent again."""
     first = Server(tmp_path / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9")
-    who, key = account_of(first), (first.folder / "api.key").read_text().strip()
+    who, key = add_account(first), (first.folder / "api.key").read_text().strip()
     place = {"url": first.ready["url"]}
     second: list[Server] = []
 
@@ -159,18 +159,18 @@ async def test_server_killed_during_create_has_one_post_after_restart(kind: Kind
         writer.close()
 
     try:
-        async with RawServer(pass_on) as proxy, kind.asker(proxy.url, key) as ask:
+        async with RawServer(pass_on) as proxy, kind.open_caller(proxy.url, key) as ask:
             made = await ask(lambda c: c.posts.create(text="Once", accounts=[who], at=LATER))
-        assert [one["id"] for one in posts_of(second[0], who)] == [made["posts"][0]["id"]]
+        assert [one["id"] for one in list_posts(second[0], who)] == [made["posts"][0]["id"]]
     finally:
-        for household in (first, *second):
-            household.__exit__()
+        for process in (first, *second):
+            process.__exit__()
 
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_retry_waits_for_retry_after(kind: Kind, status: int) -> None:
-    behaviour = in_turn(saying(status, Retry_After="3"), saying(200, {"name": "ada"}))
-    async with RawServer(behaviour) as raw, kind.asker(raw.url, naps=False, jitter=lambda: 0.5) as ask:
+    behaviour = in_turn(respond_with(status, Retry_After="3"), respond_with(200, {"name": "ada"}))
+    async with RawServer(behaviour) as raw, kind.open_caller(raw.url, naps=False, jitter=lambda: 0.5) as ask:
         assert (await ask(lambda c: c.me()))["name"] == "ada"
         assert ask.slept == [3.01]
         assert heads(raw) == ["GET /v1/me HTTP/1.1"] * 2
@@ -179,7 +179,7 @@ async def test_retry_waits_for_retry_after(kind: Kind, status: int) -> None:
 @pytest.mark.parametrize(("status", "error"), [(429, PostinoError), (503, StoreUnreachable)])
 async def test_retries_end_with_the_servers_message(kind: Kind, status: int, error: type[PostinoError]) -> None:
     problem = {"detail": "Not now.", "request_id": "r-1"}
-    async with RawServer(saying(status, problem)) as raw, kind.asker(raw.url, naps=False) as ask:
+    async with RawServer(respond_with(status, problem)) as raw, kind.open_caller(raw.url, naps=False) as ask:
         with pytest.raises(error, match=r"Not now\.") as told:
             await ask(lambda c: c.posts.create(text="x", accounts=["a"]))
         assert told.value.__notes__ == ["request id: r-1"]
@@ -187,17 +187,17 @@ async def test_retries_end_with_the_servers_message(kind: Kind, status: int, err
 
 
 async def test_long_retry_after_is_not_waited_for(kind: Kind) -> None:
-    behaviour = saying(429, {"detail": "In an hour."}, Retry_After="3600")
-    async with RawServer(behaviour) as raw, kind.asker(raw.url, naps=False) as ask:
+    behaviour = respond_with(429, {"detail": "In an hour."}, Retry_After="3600")
+    async with RawServer(behaviour) as raw, kind.open_caller(raw.url, naps=False) as ask:
         with pytest.raises(PostinoError, match="In an hour"):
             await ask(lambda c: c.me())
         assert (len(raw.requests), ask.slept) == (1, [])
 
 
 async def test_unreachable_server_raises_with_idempotency_key(kind: Kind) -> None:
-    async with RawServer(breaking) as raw:
+    async with RawServer(break_connection) as raw:
         url = raw.url
-    async with kind.asker(url, retry=RetryOptions(attempts=2, first_delay=timedelta(milliseconds=1))) as ask:
+    async with kind.open_caller(url, retry=RetryOptions(attempts=2, first_delay=timedelta(milliseconds=1))) as ask:
         with pytest.raises(ApiUnavailable, match=r"POST /v1/posts.*key='mine'.*takes effect once"):
             await ask(lambda c: c.posts.create(text="x", accounts=["a"], key="mine"))
         with pytest.raises(ApiUnavailable, match=r"GET /v1/me.*Nothing was changed"):
@@ -210,7 +210,7 @@ async def test_silent_server_times_out(kind: Kind) -> None:
         await asyncio.Event().wait()
 
     retry = RetryOptions(attempts=1)
-    async with RawServer(silent) as raw, kind.asker(raw.url, timeout=timedelta(seconds=0.05), retry=retry) as ask:
+    async with RawServer(silent) as raw, kind.open_caller(raw.url, timeout=timedelta(seconds=0.05), retry=retry) as ask:
         with pytest.raises(ApiUnavailable, match=r"no data within 0\.05 s"):
             await ask(lambda c: c.me())
 
@@ -218,16 +218,16 @@ async def test_silent_server_times_out(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        (saying(200, b"<html>"), "not JSON"),
-        (saying(404, b"<html>"), "no reason"),
-        (saying(302, Location="http://127.0.0.1:1/"), "no reason"),
-        (saying(500, b"[1]"), "no reason"),
+        (respond_with(200, b"<html>"), "not JSON"),
+        (respond_with(404, b"<html>"), "no reason"),
+        (respond_with(302, Location="http://127.0.0.1:1/"), "no reason"),
+        (respond_with(500, b"[1]"), "no reason"),
     ],
 )
 async def test_response_of_another_server_raises(
     kind: Kind, behaviour: Callable[[Visit], Awaitable[None]], words: str
 ) -> None:
-    async with RawServer(behaviour) as raw, kind.asker(raw.url) as ask:
+    async with RawServer(behaviour) as raw, kind.open_caller(raw.url) as ask:
         with pytest.raises(ApiUnavailable, match=words):
             await ask(lambda c: c.me())
         assert len(raw.requests) == 1
@@ -235,7 +235,7 @@ async def test_response_of_another_server_raises(
 
 async def test_error_responses_raise_with_the_servers_message(kind: Kind, server: Server) -> None:
     nobody = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
-    who = account_of(server)
+    who = add_account(server)
     async with kind.of(server) as ask:
         with pytest.raises(WrongUse, match=r"tex: there is no such field\. Did you mean text") as wrong:
             await ask(lambda c: c.posts.create(tex="x", accounts=[who]))
@@ -251,7 +251,7 @@ async def test_error_responses_raise_with_the_servers_message(kind: Kind, server
             await ask(lambda c: c.posts.publish_now(made["posts"][0]["id"]))
         with pytest.raises(WrongUse, match="is not a valid id"):
             await ask(lambda c: c.posts.get(""))
-    async with kind.asker(server.ready["url"], "postino_wrong") as ask:
+    async with kind.open_caller(server.ready["url"], "postino_wrong") as ask:
         with pytest.raises(NotAllowed, match="API key is invalid"):
             await ask(lambda c: c.me())
 
@@ -262,12 +262,12 @@ async def test_errors_and_reprs_contain_no_secrets(kind: Kind) -> None:
         problems = [{"field": "x", "message": said}]
         await visit.answer(422, json.dumps({"detail": said, "problems": problems}).encode())
 
-    async with RawServer(echo) as raw, kind.asker(raw.url) as ask:
+    async with RawServer(echo) as raw, kind.open_caller(raw.url) as ask:
         with pytest.raises(WrongUse) as told:
             await ask(lambda c: c.me())
         shown = [repr(ask.client), repr(ask.client.session), str(told.value), *told.value.__notes__]
         assert KEY not in " ".join(shown)
-    async with RawServer(breaking) as raw, kind.asker(raw.url) as ask:
+    async with RawServer(break_connection) as raw, kind.open_caller(raw.url) as ask:
         with pytest.raises(ApiUnavailable) as lost:
             await ask(lambda c: c.accounts.add("x", "y", {"password": "hunter2"}))
         assert "hunter2" not in repr(lost.value)
@@ -291,7 +291,7 @@ async def test_errors_and_reprs_contain_no_secrets(kind: Kind) -> None:
 )
 async def test_invalid_url_or_key_is_rejected_and_not_shown(kind: Kind, url: str, key: str | None, field: str) -> None:
     with pytest.raises(WrongUse) as told:
-        async with kind.asker(url, key):
+        async with kind.open_caller(url, key):
             pass
     assert told.value.field == field
     assert "hunter2" not in str(told.value)

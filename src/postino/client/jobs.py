@@ -24,14 +24,14 @@ from postino.client.types.jobs import (
     QueuedJobView,
 )
 from postino.client.types.requests import (
-    DeadLetterFilter,
     Id,
     Instant,
     JobFields,
-    JobFilter,
+    ListDeadLettersParams,
+    ListJobsParams,
+    ListUncertainParams,
     ReplayOptions,
     Resolution,
-    UncertainFilter,
 )
 from postino.client.types.schema import Page
 from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
@@ -72,12 +72,12 @@ class Jobs(Resource[SessionT]):
         return post("jobs", "test", channel=channel, run_at=run_at, timezone=timezone, **lane)
 
     @call
-    def page(self, **filters: Unpack[JobFilter]) -> ApiRequest[Page[JobView]]:
+    def page(self, **filters: Unpack[ListJobsParams]) -> ApiRequest[Page[JobView]]:
         """Return one page of jobs, newest first."""
         return get("jobs", **filters)
 
     @paginate
-    def each(self, **filters: Unpack[JobFilter]) -> ApiRequest[Page[JobView]]:
+    def each(self, **filters: Unpack[ListJobsParams]) -> ApiRequest[Page[JobView]]:
         """Iterate over all jobs, newest first."""
         return get("jobs", **filters)
 
@@ -128,12 +128,12 @@ class DeadLetters(Resource[SessionT]):
     """Jobs that failed for good."""
 
     @call
-    def page(self, **filters: Unpack[DeadLetterFilter]) -> ApiRequest[Page[DeadLetterView]]:
+    def page(self, **filters: Unpack[ListDeadLettersParams]) -> ApiRequest[Page[DeadLetterView]]:
         """Return one page of dead letters, newest job first."""
         return get("dead-letters", **filters)
 
     @paginate
-    def each(self, **filters: Unpack[DeadLetterFilter]) -> ApiRequest[Page[DeadLetterView]]:
+    def each(self, **filters: Unpack[ListDeadLettersParams]) -> ApiRequest[Page[DeadLetterView]]:
         """Iterate over all dead letters, newest job first."""
         return get("dead-letters", **filters)
 
@@ -183,12 +183,12 @@ class Uncertain(Resource[SessionT]):
     """Jobs whose result is unknown: the network may have received them."""
 
     @call
-    def page(self, **filters: Unpack[UncertainFilter]) -> ApiRequest[Page[UncertainJobView]]:
+    def page(self, **filters: Unpack[ListUncertainParams]) -> ApiRequest[Page[UncertainJobView]]:
         """Return one page of at most 50 uncertain jobs, newest first."""
         return get("uncertain", **filters)
 
     @paginate
-    def each(self, **filters: Unpack[UncertainFilter]) -> ApiRequest[Page[UncertainJobView]]:
+    def each(self, **filters: Unpack[ListUncertainParams]) -> ApiRequest[Page[UncertainJobView]]:
         """Iterate over all uncertain jobs, newest first."""
         return get("uncertain", **filters)
 

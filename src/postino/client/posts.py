@@ -26,9 +26,9 @@ from postino.client.types.requests import (
     DraftFields,
     Id,
     Instant,
+    ListPostsParams,
     PostChanges,
     PostFields,
-    PostFilter,
     Resolution,
 )
 from postino.client.types.schema import Page
@@ -76,12 +76,12 @@ class Posts(Resource[SessionT]):
         return send("POST", "posts", "validate", body={"accounts": check_accounts(accounts), **fields})
 
     @call
-    def page(self, **filters: Unpack[PostFilter]) -> ApiRequest[Page[PostView]]:
+    def page(self, **filters: Unpack[ListPostsParams]) -> ApiRequest[Page[PostView]]:
         """Return one page of posts, newest first. `cursor` is the `next_cursor` of the page before."""
         return get("posts", **to_query(filters))
 
     @paginate
-    def each(self, **filters: Unpack[PostFilter]) -> ApiRequest[Page[PostView]]:
+    def each(self, **filters: Unpack[ListPostsParams]) -> ApiRequest[Page[PostView]]:
         """Iterate over all posts, newest first."""
         return get("posts", **to_query(filters))
 

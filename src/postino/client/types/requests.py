@@ -47,7 +47,7 @@ class DraftFields(ContentFields, total=False):
     brand: str | None
 
 
-class PostFilter(TypedDict, total=False):
+class ListPostsParams(TypedDict, total=False):
     """`from_at` and `to_at` are `from` and `to` of the API. Separate several statuses or flags with commas."""
 
     status: str
@@ -63,8 +63,8 @@ class PostFilter(TypedDict, total=False):
     cursor: str
 
 
-class JobFilter(TypedDict, total=False):
-    """Which jobs to list."""
+class ListJobsParams(TypedDict, total=False):
+    """Parameters that select the jobs to list."""
 
     state: str
     type: str
@@ -77,7 +77,7 @@ class JobFilter(TypedDict, total=False):
     cursor: str
 
 
-class DeadLetterFilter(TypedDict, total=False):
+class ListDeadLettersParams(TypedDict, total=False):
     """Which dead letters to list."""
 
     type: str
@@ -90,7 +90,7 @@ class DeadLetterFilter(TypedDict, total=False):
     cursor: str
 
 
-class UncertainFilter(TypedDict, total=False):
+class ListUncertainParams(TypedDict, total=False):
     """Which uncertain jobs to list."""
 
     type: str
