@@ -15,7 +15,7 @@ from tests.servers.proxy import Proxy
 
 @pytest.fixture
 async def app(proxy: Proxy, postgres_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
-    """It waits half a second for a statement."""
+    """An app whose statements time out after half a second."""
     plain = make_config(tmp_path, proxy.url(postgres_url))
     app = Postino(replace(plain, database=replace(plain.database, statement_timeout=0.5)))
     await app.store.migrate()
@@ -26,7 +26,7 @@ async def app(proxy: Proxy, postgres_url: str, tmp_path: Path) -> AsyncIterator[
 async def test_silent_connections_are_replaced(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow):
         proxy.freeze()
-        with pytest.raises(StoreUnreachable, match="does not answer"):
+        with pytest.raises(StoreUnreachable, match="does not respond"):
             await flow.app.store.workers()
         await wait_for(lambda: is_logged(logs, "store.unreachable"))
         proxy.fail_over()
