@@ -1,4 +1,4 @@
-"""Fixtures for every test. Servers skip at home and fail in CI, with the sentence that says how to get them."""
+"""Fixtures for every test. Missing servers skip locally and fail in CI, with advice on how to install them."""
 
 from __future__ import annotations
 

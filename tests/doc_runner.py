@@ -1,4 +1,4 @@
-"""Plays pages as a reader would: block by block, each page in a folder of its own, beside one `postino up`."""
+"""Run the code blocks of documentation pages as a reader would, each page in its own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs and posts in the state that a page's command is for."""
+"""Jobs and posts in the state that a documented command needs."""
 
 from __future__ import annotations
 

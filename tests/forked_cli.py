@@ -1,4 +1,4 @@
-"""`postino` as a process of its own each time, forked from one that has imported it: most of a start is importing."""
+"""Run `postino` commands in processes forked from one that has imported it: most of a start is importing."""
 
 from __future__ import annotations
 

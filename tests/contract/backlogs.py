@@ -1,4 +1,4 @@
-"""Crowds that may not run, a few beside them that may, and what a claim of those few touches."""
+"""Large backlogs that may not run, a few jobs beside them that may, and the pages that a claim reads."""
 
 from __future__ import annotations
 

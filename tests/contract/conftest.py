@@ -1,4 +1,4 @@
-"""One suite, every store: each test that takes `store`, `desk` or `database` runs on SQLite and on PostgreSQL."""
+"""One suite, every store: each test that takes `store`, `harness` or `database` runs on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a test works: the store, its clock, and the engine's everyday moves in a line each."""
+"""A store, its clock, and the everyday calls of the engine in one line each."""
 
 from __future__ import annotations
 

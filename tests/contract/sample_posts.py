@@ -1,4 +1,4 @@
-"""Posts and accounts for tests, ordinary wherever nothing else is said."""
+"""Sample posts and accounts, with defaults for everything a test does not set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts in the store: kept sealed, and their posts held while they are not active."""
+"""Accounts: credentials stay sealed, and posts wait while an account is not active."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit trail: one unbroken chain, and a change to any line shows."""
+"""The audit trail is one unbroken hash chain, and a change to any entry is found."""
 
 from __future__ import annotations
 

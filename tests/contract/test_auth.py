@@ -1,4 +1,4 @@
-"""Keys, users, sessions, links and guesses, on both databases: kept, ended, counted, and each change in the trail."""
+"""API keys, users, sessions, sign-in links and login throttling on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has begun to go out goes on: fewer gates hold it up than what has sent nothing yet."""
+"""Jobs that have sent something go on: fewer gates hold them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blackouts: nothing they cover is claimed in a window, and at the first instant after it all of it is."""
+"""Blackouts: no covered job is claimed inside a window, and all are at its end."""
 
 from __future__ import annotations
 

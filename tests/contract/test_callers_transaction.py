@@ -1,4 +1,4 @@
-"""Enqueue inside the caller's own transaction: with it or not at all, and in nobody's way meanwhile."""
+"""Enqueue inside the caller's transaction: committed with it or not at all, and blocking nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circuits of services: what opens them, who may find out how they are, and what people do about them."""
+"""Circuits: what opens them, which probes are admitted, and actions of people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking jobs: one winner, never early, queue rank before due time, `low` never starved."""
+"""Claims: one winner, never early, queue rank before due time, `low` never starved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cool-downs: what a network wants fewer calls from is left alone until the instant it named, and no longer."""
+"""Cooldowns: a rate-limited account or channel waits until the time the network named, and no longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database that was copied, restored or left alone for long: what is due waits for a person, once."""
+"""A database that was copied, restored or unused for long: due posts wait for a person."""
 
 from collections.abc import Callable
 
@@ -49,7 +49,7 @@ async def test_due_posts_wait_for_a_person_after_a_long_silence(harness: StoreHa
     held = await harness.store.job(due.id)
     assert (held.state, held.run_at, held.may_be_live) == (State.UNCERTAIN, None, False)
     assert held.deferral_reason is not None
-    assert "may have gone out" in held.deferral_reason
+    assert "may have been published" in held.deferral_reason
     assert await harness.told(due.id) == [EventType.UNCERTAIN]
     assert [await harness.state(job) for job in (later, other)] == [State.PENDING, State.PENDING]
     assert await harness.store.detect_restore() == [], "asked once, not at every start"

@@ -1,4 +1,4 @@
-"""Dead letters: all one needs to understand a failure, and the way back by hand."""
+"""Dead letters: all that is needed to understand a failure, replay and discard."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ async def test_job_that_did_not_fail_has_no_letter_to_replay_or_discard(harness:
         await harness.store.replay_dead_letter(job.id, None, True, ME)
     with pytest.raises(Conflict, match="cannot be discarded: it is completed"):
         await harness.store.discard_dead_letter(job.id, ME)
-    with pytest.raises(NotFound, match="There is no dead letter"):
+    with pytest.raises(NotFound, match="has no dead letter"):
         await harness.store.dead_letter(job.id)
     with pytest.raises(NotFound, match="There is no job"):
         await harness.store.replay_dead_letter(new_id(), None, True, ME)

@@ -1,4 +1,4 @@
-"""A job past its deadline is taken from its worker, however alive that one is."""
+"""A job past its deadline is taken from its worker, even if the worker is alive."""
 
 from dataclasses import replace
 

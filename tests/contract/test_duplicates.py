@@ -1,4 +1,4 @@
-"""The same published now by the same account within ten minutes is taken for a second click."""
+"""The same content published now by the same account within ten minutes is a duplicate."""
 
 from __future__ import annotations
 

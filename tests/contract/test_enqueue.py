@@ -1,4 +1,4 @@
-"""Putting jobs in: each key is one job on its channel, for ever."""
+"""Enqueue: a key is one job on its channel, for ever."""
 
 from __future__ import annotations
 

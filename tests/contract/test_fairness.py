@@ -1,4 +1,4 @@
-"""Each brand in its turn: another's job takes the next free slot, whatever the first one's backlog."""
+"""Brands take turns: another brand's job takes the next free slot, whatever the backlog of the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rehearsal of the days ahead starts from: read from each kind of store, and the same where it is played."""
+"""The input of a forecast: read from each kind of store, and the same after it is loaded."""
 
 from __future__ import annotations
 

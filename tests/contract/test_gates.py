@@ -1,4 +1,4 @@
-"""Pauses and caps: what is closed is not claimed from, and costs its neighbours nothing."""
+"""Pauses and caps: closed scopes are not claimed from, and cost other scopes nothing."""
 
 from __future__ import annotations
 

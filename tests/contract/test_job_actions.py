@@ -1,4 +1,4 @@
-"""What a person does: only while nothing has been sent, and with a sentence when it is too late."""
+"""Actions of people on jobs: only while nothing was sent, and refused with a reason afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking things up, for programs and for plain SQL; and what is due, dispatched once."""
+"""Lists of jobs for programs and plain SQL, and due jobs dispatched once."""
 
 from __future__ import annotations
 

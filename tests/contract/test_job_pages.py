@@ -1,4 +1,4 @@
-"""Lists of jobs: page by page the same as all at once, and no answer looks through everything."""
+"""Pages of jobs equal the whole list, and no page reads everything."""
 
 from __future__ import annotations
 

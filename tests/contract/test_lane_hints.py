@@ -1,4 +1,4 @@
-"""Gates that open or close while somebody claims: no lane is left behind them, and none is claimed through them."""
+"""Gates that open or close during a claim: no lane is forgotten, and none is claimed through a closed gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line of an account: one job at a time, and nobody else's business."""
+"""Lanes: an account runs one job at a time and holds up no other account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps and intents: what is remembered about a run, by whoever holds the job and nobody else."""
+"""Steps and intents: written only by the worker that holds the job."""
 
 from __future__ import annotations
 

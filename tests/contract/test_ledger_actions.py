@@ -1,4 +1,4 @@
-"""What people do to jobs that remember steps, or of which something may be out there."""
+"""Actions of people on jobs that have steps, or of which something may be live."""
 
 from __future__ import annotations
 

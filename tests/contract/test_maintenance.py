@@ -1,4 +1,4 @@
-"""Duties any worker may do, one at a time, and what is pruned when its time is over."""
+"""Duties that any worker may do, one at a time, and pruning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A post without an end of its own does not wait for ever for a network in trouble."""
+"""A post without a deadline does not wait for ever for a network that is down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Posts of several callers in one transaction: each gets its own, as if it had come alone."""
+"""Posts of several callers in one transaction: each caller gets the same result as alone."""
 
 from __future__ import annotations
 

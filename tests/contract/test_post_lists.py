@@ -1,4 +1,4 @@
-"""Finding posts: every way in finds the same, in the same order, and no answer looks through more than it may."""
+"""Lists of posts: every filter finds its posts in one order, and no page reads more than its bound."""
 
 from __future__ import annotations
 

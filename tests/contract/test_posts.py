@@ -1,4 +1,4 @@
-"""Posts in the store: written with their jobs or not at all, never twice by mistake, missed rather than late."""
+"""Posts: inserted with their jobs or not at all, never twice by mistake, missed rather than late."""
 
 from __future__ import annotations
 

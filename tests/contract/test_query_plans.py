@@ -1,4 +1,4 @@
-"""What is blocked or not due costs the others nothing: counted in pages the server touches, never in time."""
+"""Blocked or future jobs cost other claims nothing: counted in pages read, never in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about visible calls: accepted from anyone, at any time; what they do to a job that is in doubt."""
+"""Facts about visible calls: accepted from anyone, at any time, and their effect on a job in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead workers: what they held is decided about once, and they come back with empty hands."""
+"""Rescue: jobs of dead workers are settled once, and a worker that comes back holds nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing what became of jobs: fenced by the token, and job, history, event and dead letter are one truth."""
+"""Settle: fenced by the token; job, history, event and dead letter are written together."""
 
 from __future__ import annotations
 

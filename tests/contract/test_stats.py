@@ -1,4 +1,4 @@
-"""The whole in figures: how posts ended, brands, what failed alike, what was spent, where events end."""
+"""Figures: finished posts, brands, error groups, quota usage, the last event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was answered once is answered again; and drafts, which are gone when posts are made of them."""
+"""Stored responses of idempotency keys; and drafts, which are removed when posts are made of them."""
 
 from __future__ import annotations
 

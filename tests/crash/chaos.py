@@ -1,4 +1,4 @@
-"""Chaos: workers killed, stopped and frozen at random while jobs arrive, until enough are dead. Then the reckoning."""
+"""Chaos: workers are killed, stopped and frozen at random while jobs arrive; then the result is checked."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What there is to know about the jobs that something went wrong with."""
+"""Collect what is known about the jobs of a violation."""
 
 import re
 from pathlib import Path

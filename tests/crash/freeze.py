@@ -1,4 +1,4 @@
-"""SIGSTOP at a moment when the process holds nothing that others need."""
+"""SIGSTOP at a moment when the process holds no lock that others need."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""The invariant, looked at all along: a job that has not ended has a live claim, or a time, or waits for a person."""
+"""Check all the time that a job that has not ended has a live claim, a time, or waits for a person."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The jobs of a chaos run, enqueued all along, and the person who cancels, resolves and replays some of them."""
+"""The jobs of a chaos run, enqueued all the time, and a person who cancels, resolves and replays some of them."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Which crash points are passed on the way of what."""
+"""Which crash points belong to workers, to publishing and to requests."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What the killed processes did, in their own words: lines that are on disk at once, whatever the store says."""
+"""What the killed processes did: lines written to disk at once, independent of the store."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What a chaos run came to: for people as a few lines, for programs as JSON."""
+"""The result of a chaos run: a few lines for people, JSON for programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

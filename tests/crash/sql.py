@@ -1,4 +1,4 @@
-"""Plain SQL on the database of a run, on a connection of its own: what is really written there."""
+"""Plain SQL on the database of a run, on a separate connection."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""SIGSTOP past the lease, then SIGCONT: whoever slept through its own burial does no harm when it wakes up."""
+"""SIGSTOP past the lease, then SIGCONT: a worker that was taken for dead does no harm when it wakes up."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""Every write of the store and every call to code of others has a crash point on either side, and each is reached."""
+"""Every write of the store and every outbound call has a crash point on either side, and a sweep reaches each."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""kill -9 at every registered point, on both stores: nothing is lost, and nothing runs again once it has completed."""
+"""kill -9 at every crash point, on both stores: nothing is lost, and nothing runs again once completed."""
 
 import random
 import signal

@@ -1,4 +1,4 @@
-"""The end of a run: the handlers' own record is held against the books."""
+"""Compare the handlers' own record with the store at the end of a run."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

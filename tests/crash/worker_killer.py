@@ -1,4 +1,4 @@
-"""Workers that come and go: places that are kept filled, and every worker in them meets its fate."""
+"""Keep a number of workers running and end each as its drawn life says."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""How the life of each worker goes, drawn by a seeded chance: the same seed gives the same lives in the same order."""
+"""How each worker ends, drawn by a seed: the same seed gives the same lives in the same order."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Worker processes for tests that kill them: started by the forker, signalled through it, and gone with the test."""
+"""Worker processes for tests that kill them: started and signalled through the forker, ended with the test."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A web server as a child of the tests: on a free port of this machine, and gone when the run is gone."""
+"""A web server as a child process of the tests, on a free local port; it ends with the test run."""
 
 from __future__ import annotations
 

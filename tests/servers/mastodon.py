@@ -1,4 +1,4 @@
-"""Somebody else's Mastodon server, small but with a memory."""
+"""A small Mastodon server with its own storage, independent of the sandbox."""
 
 from __future__ import annotations
 

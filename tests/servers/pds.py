@@ -1,4 +1,4 @@
-"""The real Bluesky server, with accounts of the tests' own. It reaches nobody outside this machine."""
+"""A real Bluesky server with test accounts. It connects to nothing outside this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own. It never touches a server which is already there."""
+"""A PostgreSQL server private to the tests. It never touches an existing server."""
 
 from __future__ import annotations
 

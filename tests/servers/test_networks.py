@@ -1,4 +1,4 @@
-"""The servers of networks keep their promises to the tests that build on them."""
+"""The test servers of networks behave as the tests that use them expect."""
 
 from __future__ import annotations
 

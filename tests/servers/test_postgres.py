@@ -1,4 +1,4 @@
-"""The private PostgreSQL keeps its promises to the tests that build on it."""
+"""The private PostgreSQL server behaves as the tests that use it expect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy keeps its promises to the tests that build on it."""
+"""The proxy behaves as the tests that use it expect."""
 
 from __future__ import annotations
 

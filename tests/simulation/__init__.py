@@ -1,1 +1,1 @@
-"""Random lives of many jobs, on every store at once, beside a plain model that knows what must happen."""
+"""Random histories of many jobs, on every store at once, beside a plain model of what must happen."""

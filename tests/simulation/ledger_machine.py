@@ -1,4 +1,4 @@
-"""Jobs that publish, through the engine's own calls, while workers die, people act and time passes, in any order."""
+"""Publishing jobs through the engine's own calls while workers die, people act and time passes, in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle of never twice: a network in memory that knows what it was sent, and complains where it must."""
+"""The oracle of the ledger: a network in memory that knows what was sent and raises on a duplicate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to jobs, in any order: each rule does it to the model and to every store, then all must agree."""
+"""Everything that can happen to jobs, in any order: each rule acts on the model and every store; all must agree."""
 
 import itertools
 import sys

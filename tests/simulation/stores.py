@@ -1,4 +1,4 @@
-"""The stores under test, side by side, under one clock that only the simulation turns."""
+"""The stores under test, side by side, under one clock that the simulation controls."""
 
 from __future__ import annotations
 

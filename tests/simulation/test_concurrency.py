@@ -1,4 +1,4 @@
-"""Many tasks on two PostgreSQL stores at once: nothing lost, nothing twice, no lane and no cap overrun."""
+"""Many tasks on two PostgreSQL stores: nothing lost, nothing run twice, no lane or cap exceeded."""
 
 import asyncio
 import contextlib

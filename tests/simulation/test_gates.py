@@ -1,4 +1,4 @@
-"""What the rules let run is what claims get, whatever closes: small worlds with gates of every kind."""
+"""Claims take exactly what the rules allow, in random small worlds with gates of every kind."""
 
 from __future__ import annotations
 

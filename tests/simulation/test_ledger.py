@@ -1,4 +1,4 @@
-"""Never twice and never lost, through lives no person would think of, with a network in memory as the oracle."""
+"""Never published twice, never lost, in random histories with a network in memory as the oracle."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The stores against each other and against the model, through lives no person would think of."""
+"""The stores against each other and against the model, in random histories."""
 
 import os
 import random

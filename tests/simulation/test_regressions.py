@@ -1,4 +1,4 @@
-"""What the simulation once found, told again in a few steps; the model complains where it must."""
+"""Bugs that the simulation found, as short histories."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A missing weekly partition would stop every settle: the driver makes it and logs that it was missing."""
+"""A week without a partition would stop every settle: it is created when needed, and logged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a person is told when PostgreSQL cannot be used: never the password."""
+"""Errors when PostgreSQL cannot be used: never with the password."""
 
 import asyncio
 import traceback

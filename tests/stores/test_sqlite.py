@@ -1,4 +1,4 @@
-"""What a person is told when a SQLite file cannot be used."""
+"""Errors when a SQLite file cannot be used."""
 
 import asyncio
 import sqlite3

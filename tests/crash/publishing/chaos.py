@@ -1,4 +1,4 @@
-"""Chaos while posts go out: workers killed and frozen at random on networks that misbehave. Then the reckoning."""
+"""Chaos while posts are published on networks with faults; then the result is checked."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""An office on each store, and the simulated networks it publishes on."""
+"""A publishing harness on each store, and the simulated networks it publishes to."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path

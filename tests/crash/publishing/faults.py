@@ -1,4 +1,4 @@
-"""Every fault at every endpoint, from the sandbox's own tables: in how many ways it is tried, and what comes of it."""
+"""Every fault at every endpoint, from the sandbox's own tables."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

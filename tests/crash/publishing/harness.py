@@ -1,4 +1,4 @@
-"""Where posts are handed in: accounts on the simulated networks, one for each post, and the processes that publish."""
+"""Create posts, one account each, on the simulated networks, and run the processes that publish them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The posts of a chaos run, handed in all along, and the person who replays those whose workers died too often."""
+"""The posts of a chaos run, created all the time, and a person who replays those whose workers died too often."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""The simulated networks in a process of their own: what their record says is out there, whatever the store says."""
+"""The simulated networks in their own process: their record says what is live, whatever the store says."""
 
 import json
 import subprocess

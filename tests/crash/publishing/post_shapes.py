@@ -1,4 +1,4 @@
-"""What is published: every network with every shape of post it knows."""
+"""The shapes of posts that each network can publish."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the processes do that publish and are killed: workers with small times, and callers that schedule a post."""
+"""What the killed publishing processes run: workers with short timeouts, and callers that schedule a post."""
 
 import asyncio
 import os

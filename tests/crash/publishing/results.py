@@ -1,4 +1,4 @@
-"""What a chaos run of posts came to."""
+"""The result of a chaos run of posts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

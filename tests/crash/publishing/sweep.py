@@ -1,4 +1,4 @@
-"""A worker killed at every station of every publish; others go on, and the networks' own record says how it went."""
+"""Kill a worker at every passage of every publish; others go on, and the networks' record is checked."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence

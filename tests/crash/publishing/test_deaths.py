@@ -1,4 +1,4 @@
-"""kill -9 around a publish: of who asks for it, of who takes it over, and of a worker that was told to stop."""
+"""kill -9 around a publish: the caller, the worker that takes over, and a worker that is stopping."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""kill -9 of everything, database and networks too, right after a post was accepted: it is there, and goes out once."""
+"""kill -9 of all processes right after a post was accepted: it is stored, and published once."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Every fault at every endpoint: published once, or where only a person can know, a person is asked."""
+"""Every fault at every endpoint: published once, or uncertain where only a person can know."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""SIGSTOP in the middle of the visible call, past the lease; another takes over; SIGCONT: still out there once."""
+"""SIGSTOP in the visible call, past the lease; another worker takes over; SIGCONT: still live once."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""Posts that look alike: what was said yesterday, elsewhere or twice on purpose is never taken for the one in doubt."""
+"""Similar posts: an older, foreign or intended duplicate is never taken for the post in doubt."""
 
 import asyncio
 import json

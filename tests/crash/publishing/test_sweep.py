@@ -1,4 +1,4 @@
-"""kill -9 at every crash point that a publish passes, on every network and both stores: out there once, never lost."""
+"""kill -9 at every crash point of a publish, on every network and both stores: live once, never lost."""
 
 import random
 from collections import defaultdict

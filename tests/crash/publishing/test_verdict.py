@@ -1,4 +1,4 @@
-"""A verdict that could not find fault would prove nothing: each kind of wrong is made here, and must be noticed."""
+"""Each kind of violation is made here, and the verdict must notice it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The end of a run: what people can see on the networks is held against what the store says."""
+"""Compare what is live on the networks with what the store says at the end of a run."""
 
 import json
 from collections import Counter, defaultdict
