@@ -50,7 +50,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"text": 7}, "text", "must be a text, not 7"),
     ({"text": "x" * 5001}, "text", "it has 5,001 characters, and the maximum is 5,000"),
     ({"text": "x" * 301}, "text", "1 character too long for Bluesky"),
-    ({"text": ""}, "text", "nothing to publish"),
+    ({"text": ""}, "text", "is empty. Write a text."),
     ({"text": "half a \ud83d"}, "text", "broken character"),
     ({"text": "a\0b"}, "text", "broken character"),
     ({"text": "{{name}}"}, "text", "The placeholder {{name}} has no value"),
