@@ -50,7 +50,7 @@ def rollback(url: str) -> Iterator[psycopg.Connection[Any]]:
 
 def poll(now: datetime, since: datetime) -> Query:
     marks = {"mark_channel": [CHANNEL], "mark_queue": [Queue.DEFAULT.value], "mark_since_at": [since]}
-    return Query("survey", {"worker": WORKER, "beat": False, "now": now, **marks})
+    return Query("poll", {"worker": WORKER, "beat": False, "now": now, **marks})
 
 
 def make_claim(share: int, token: UUID, now: datetime, since: datetime) -> Query:

@@ -49,10 +49,7 @@ MAX_FACADE_LINES = 250
 # Class names with more than one definition, each with its reason. At most ten.
 REUSED_CLASS_NAMES = {
     "Call": "the contract, and the engine's implementation that programs import",
-    "DeadLetterFilter": "the store's filter, and the query parameters of the client",
-    "JobFilter": "the store's filter, and the query parameters of the client",
     "NotFound": "the error, and a network's result of a lookup: both are settled interfaces",
-    "PostFilter": "the store's filter, and the query parameters of the client",
 }
 MAX_REUSED_CLASS_NAMES = 10
 

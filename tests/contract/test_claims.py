@@ -135,7 +135,7 @@ async def test_low_gets_one_slot_once_it_has_waited_a_minute(
 ) -> None:
     await harness.put_many(2, queue=Queue.LOW, account=account)
     await harness.put_many(5, queue=Queue.HIGH)
-    await harness.take(0)  # a look folds the lanes' hints, so that the survey knows how long they have waited
+    await harness.take(0)  # a look folds the lanes' hints, so that the poll knows how long they have waited
     harness.clock.turn(seconds=waited)
     claimed = await harness.take(3, low_is_running=low_is_running)
     assert sorted(job.queue for job in claimed) == expected

@@ -44,7 +44,7 @@ async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: p
     counting = Counting(app, monkeypatch)
 
     async def enough() -> bool:
-        return counting.asked["survey"] >= 12
+        return counting.asked["poll"] >= 12
 
     async with run_worker(app, poll=0.05, heartbeat=0.2):
         await wait_for(enough)
@@ -72,7 +72,7 @@ async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: p
     }
     kept = {"take_duty", "finish_duty"}  # for each of the three
     assert asked.pop("list_gates") == 2  # at its start, to warm up
-    assert asked.keys() == {"survey"} | started | folded | duties | kept
+    assert asked.keys() == {"poll"} | started | folded | duties | kept
     assert {asked[name] for name in started | folded | duties} == {1}
     assert {asked[name] for name in kept} == {3}
 

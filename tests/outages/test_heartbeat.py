@@ -10,7 +10,7 @@ async def test_heartbeat_thread_survives_a_lost_first_connection(
     app: Postino, flow: Flow, proxy: Proxy, logs: Logs
 ) -> None:
     beginning = any_of("SELECT postino.make_partitions(9)")
-    proxy.loses = lambda transaction: beginning(transaction) or is_query("survey")(transaction)
+    proxy.loses = lambda transaction: beginning(transaction) or is_query("poll")(transaction)
     async with run_worker(app):
         await wait_for(lambda: lost_twice(proxy, beginning))
         proxy.loses = nothing

@@ -24,7 +24,7 @@ async def test_enqueue_with_a_lost_response_is_repeated_and_leaves_one_job(
 
 
 @pytest.mark.parametrize(
-    ("names", "given_back"), [(("claim_bulk_jobs",), True), (("claim_lane_jobs",), True), (("survey",), False)], ids=str
+    ("names", "given_back"), [(("claim_bulk_jobs",), True), (("claim_lane_jobs",), True), (("poll",), False)], ids=str
 )
 async def test_worker_with_lost_responses_runs_every_job_once(
     flow: Flow, proxy: Proxy, logs: Logs, names: tuple[str, ...], given_back: bool

@@ -9,7 +9,7 @@ from tests.engine.conftest import run_worker, wait_for_end
 from tests.outages.job_flow import Flow, Logs, find_alarms, is_query, run_flow, wait_for_losses
 from tests.servers.proxy import Proxy, nothing, nth, share
 
-ANYTHING = is_query("insert_jobs", "survey", "claim_*", "settle*", "record_heartbeat")
+ANYTHING = is_query("insert_jobs", "poll", "claim_*", "settle*", "record_heartbeat")
 
 
 async def test_settle_with_a_lost_response_raises_no_alarm(flow: Flow, proxy: Proxy, logs: Logs) -> None:

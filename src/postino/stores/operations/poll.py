@@ -18,7 +18,7 @@ def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = N
     """Read due lines, gates and workers' heartbeats; with `heartbeat`, also count one for this worker."""
     marks = marks or {}
     rows = yield ask(
-        "survey",
+        "poll",
         worker=worker,
         beat=heartbeat,
         mark_channel=[channel for channel, _ in marks],

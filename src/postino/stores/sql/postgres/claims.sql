@@ -1,4 +1,4 @@
--- name: survey
+-- name: poll
 -- Everything an idle worker needs, in one round trip. `since_at` is where its last claims from a line ended: index
 -- entries before it are dead, and a long-open transaction keeps them in the way of every read.
 WITH beat AS (

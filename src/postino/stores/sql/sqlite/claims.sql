@@ -1,4 +1,4 @@
--- name: survey
+-- name: poll
 UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE :beat AND id = :worker;
 WITH line AS (
     SELECT known.channel, queue.value AS queue, coalesce(mark.since_at, '') AS since_at
