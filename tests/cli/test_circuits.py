@@ -71,7 +71,7 @@ def test_errors_name_fields_and_nothing_changes(
 @pytest.mark.slow
 def test_terminal_shows_table_or_empty_message(local_queue: LocalQueue, folder: Path, postino: Postino) -> None:
     surroundings = {**os.environ, "POSTINO_DATA_DIR": str(folder)}
-    assert "No service has been in trouble." in run_in_terminal("circuits", "list", **surroundings)
+    assert "No service has ever failed." in run_in_terminal("circuits", "list", **surroundings)
     postino("circuits", "open", "instagram", "--reason", "maintenance")
     shown = run_in_terminal("circuits", "list", **surroundings)
     assert "maintenance" in shown

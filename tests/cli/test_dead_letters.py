@@ -57,7 +57,7 @@ def test_permanent_failure_needs_force_or_new_payload(local_queue: LocalQueue, p
     job, other = local_queue.settled(Reject("no")), local_queue.settled(Reject("no"))
     refused = postino("dead", "replay", job.id)
     assert refused.code == 4
-    assert "edit it with --payload JSON, or pass --force" in refused.err
+    assert "Edit it with --payload JSON, or pass --force" in refused.err
     assert "--payload JSON, or pass --force" in postino("jobs", "replay", job.id).err
     assert "--payload JSON, or pass --force" in postino("dead", "replay", "--all").out
     assert postino("dead", "replay", job.id, "--force").code == 0

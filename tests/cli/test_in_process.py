@@ -17,7 +17,7 @@ def test_each_request_finds_the_routes_below_its_first_path_segment(tmp_path: Pa
         transport = InProcessTransport(Postino(load_config(tmp_path, environment={})), "nobody", runner)
         words = {route.path.split("/")[2] for route in ROUTES if route.path.startswith("/v1/")}
         for word in words:
-            app = transport.app_for(ApiRequest("GET", f"/v1/{word}"))
+            app = transport.select_app(ApiRequest("GET", f"/v1/{word}"))
             threaded_server = {(method, route.path) for route in app.routes for method in route.methods}  # type: ignore[attr-defined]
             expected = {(route.method, route.path) for route in ROUTES if route.path.split("/")[1:3] == ["v1", word]}
             assert expected <= threaded_server, word

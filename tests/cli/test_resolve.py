@@ -43,7 +43,7 @@ def test_followed_post_that_fails_is_exit_code_1(up: Up, postino: Postino) -> No
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
     assert answer.code == 1
     assert "failed" in answer.rows[-1]
-    assert "The bot has been blocked" in answer.rows[-1]
+    assert "The bot was blocked" in answer.rows[-1]
     post_id = answer.rows[-1].split()[2]
     assert postino("posts", "show", post_id).rows[-1].endswith(f"posts replay {post_id} --force --reason WHY")
     again = postino("posts", "replay", post_id, "--reason", "it is not any more")

@@ -18,6 +18,7 @@ from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
 from postino.publishing.contents import load_content
 from postino.publishing.post_request import UNSET
+from postino.rules.replay import OR_FORCE
 from postino.values.auth import Role
 
 routes = Routes("posts")
@@ -161,5 +162,5 @@ async def run_on_post(post_id: UUID, action: Awaitable[object]) -> None:
         raise
     except Conflict as conflict:
         message = str(conflict).replace(f"Job {post_id}", f"Post {post_id}")
-        advice = "set `force` if the cause is gone, or create a new post"
-        raise Conflict(message.replace("edit its payload, or force it", advice)) from conflict
+        advice = "Set `force` if the cause is gone, or create a new post."
+        raise Conflict(message.replace(OR_FORCE, advice)) from conflict

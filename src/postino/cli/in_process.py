@@ -1,4 +1,4 @@
-"""The API inside this very process: the same requests as over the wire, answered over a database of this machine."""
+"""Serve API requests in this process, on a database of this machine."""
 
 import asyncio
 from collections.abc import Generator
@@ -16,51 +16,51 @@ from postino.client.transport import ServerAddress
 from postino.errors import WrongUse
 from postino.wiring import Postino
 
-HERE = ServerAddress("This queue", None, 1.0)
+LOCAL = ServerAddress("This queue", None, 1.0)
 
 
 class InProcessTransport:
-    """Who asks here is let in as the owner, under this name in the audit trail."""
+    """Sends requests to the API as the owner. `name` is the actor in the audit trail."""
 
-    server = HERE
+    server = LOCAL
 
     def __init__(self, postino: Postino, name: str, runner: asyncio.Runner) -> None:
-        self.progress = ProgressLine("jobs have run")
+        self.progress = ProgressLine("jobs done")
         self.postino, self.runner = postino, runner
         self.check = FixedCaller(Caller(name, "cli", progress=self.progress.update))
         self.apps: dict[str, ASGIApp] = {}
 
     def send(self, request: ApiRequest[Any]) -> ApiResponse | NoResponse:
         try:
-            return self.runner.run(self.answer(request))
+            return self.runner.run(self.call(request))
         finally:
             self.progress.clear()
 
     def stream(self, request: ApiRequest[Any]) -> Generator[bytes | ApiResponse | NoResponse, None, None]:
-        raise WrongUse("What happens is told by a server: say which, with --server URL.", "server")
+        raise WrongUse("Events need a server. Select one with --server URL.", "server")
 
-    async def answer(self, request: ApiRequest[Any]) -> ApiResponse:
-        """A bug is not answered but raised, as anywhere else in this process."""
-        told: list[Message] = []
+    async def call(self, request: ApiRequest[Any]) -> ApiResponse:
+        """Return the response of the ASGI application. Unexpected errors are raised."""
+        messages: list[Message] = []
 
         async def receive() -> Message:
             return {"type": "http.request", "body": request.body or b"", "more_body": False}
 
         async def send(message: Message) -> None:
-            told.append(message)
+            messages.append(message)
 
-        await self.app_for(request)(build_scope(request), receive, send)
-        begun, *parts = told
-        headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in begun["headers"]}
-        return ApiResponse(begun["status"], headers, b"".join(part.get("body", b"") for part in parts))
+        await self.select_app(request)(build_scope(request), receive, send)
+        start, *parts = messages
+        headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in start["headers"]}
+        return ApiResponse(start["status"], headers, b"".join(part.get("body", b"") for part in parts))
 
-    def app_for(self, request: ApiRequest[Any]) -> ASGIApp:
-        word = request.path.split("/")[2]
-        if word not in self.apps:
+    def select_app(self, request: ApiRequest[Any]) -> ASGIApp:
+        prefix = request.path.split("/")[2]
+        if prefix not in self.apps:
             # Building only the routes that can match saves most of the time a command takes.
-            routes = [route for route in ROUTES if route.path.split("/")[2:3] == [word]]
-            self.apps[word] = build_app(self.postino, self.check, routes)
-        return self.apps[word]
+            routes = [route for route in ROUTES if route.path.split("/")[2:3] == [prefix]]
+            self.apps[prefix] = build_app(self.postino, self.check, routes)
+        return self.apps[prefix]
 
 
 def build_scope(request: ApiRequest[Any]) -> Scope:

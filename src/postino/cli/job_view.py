@@ -78,4 +78,4 @@ def to_replay_error(error: Conflict) -> Conflict:
 
 
 def use_options(message: str) -> str:
-    return message.replace(OR_FORCE, "edit it with --payload JSON, or pass --force")
+    return message.replace(OR_FORCE, "Edit it with --payload JSON, or pass --force.")

@@ -76,8 +76,8 @@ def print_details(post: JsonDict, target: Target) -> None:
 def format_call(intent: JsonDict, receipts: Sequence[JsonDict]) -> Sequence[output.Cell]:
     """Return one visible call with its result, if that is known."""
     matching = [it for it in receipts if (it["step"], it["number"]) == (intent["step"], intent["number"])]
-    receipt = matching[-1] if matching else {"verdict": "unknown", "told_by": None, "remote_id": None, "why": None}
-    about = (receipt["verdict"], receipt["told_by"], receipt["remote_id"], receipt["why"])
+    receipt = matching[-1] if matching else {"verdict": "unknown", "source": None, "remote_id": None, "why": None}
+    about = (receipt["verdict"], receipt["source"], receipt["remote_id"], receipt["why"])
     return (intent["step"], intent["number"], output.parse_instant(intent["intended_at"]), *about)
 
 
