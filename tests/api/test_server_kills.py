@@ -104,8 +104,8 @@ def rows(draft: str, token: str) -> list[Row]:
 
 
 @dataclass
-class House:
-    """A database, networks, and one server after the other."""
+class Deployment:
+    """A database and simulated networks, on which servers and workers are started."""
 
     folder: Path
     settings: dict[str, str]
@@ -132,7 +132,7 @@ class House:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def open_api(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
+def deployment(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
     with ExitStack() as stack:
         url = f"sqlite:///{folder / 'postino.db'}"
         if request.param == "postgres":
@@ -141,7 +141,7 @@ def open_api(request: pytest.FixtureRequest, folder: Path) -> Iterator[House]:
         sandbox = stack.enter_context(Process(folder, "sandbox"))
         asyncio.run(prepare(folder, url))
         settings = {"POSTINO_DATABASE_URL": url, "POSTINO_SANDBOX_URL": sandbox.ready["url"]}
-        yield House(folder, settings, Client(sandbox.ready["url"]))
+        yield Deployment(folder, settings, Client(sandbox.ready["url"]))
 
 
 async def prepare(folder: Path, url: str) -> None:
@@ -153,8 +153,8 @@ async def prepare(folder: Path, url: str) -> None:
         await app.close()
 
 
-def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
-    with house.server() as server:
+def test_confirmed_writes_survive_a_killed_server(deployment: Deployment) -> None:
+    with deployment.server() as server:
         draft = server.api.ask("POST", "/v1/drafts", {"text": "Drafted", "accounts": [BLUESKY]}).json["id"]
         file = f"text,accounts,at\nImported,{BLUESKY},{LATER}\n".encode()
         table = rows(draft, server.api.ask("POST", "/v1/imports", file).json["token"])
@@ -166,10 +166,10 @@ def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
 
     alone = [now("Now, alone"), Row("/v1/jobs", {"type": "alone", "run_at": LATER}, 201, there("/v1/jobs/{}"))]
     for row in alone:
-        with house.server() as server:
+        with deployment.server() as server:
             assert kill_at_first_byte(server, row) == row.status
 
-    with house.server() as server:
+    with deployment.server() as server:
         for row, reply in zip(table, replies, strict=True):
             assert row.found(server.api, reply.json), (row, reply)
             again = row.send(server.api)
@@ -183,17 +183,17 @@ def test_confirmed_writes_survive_a_killed_server(house: House) -> None:
         for kind in ("report", "alone"):  # for which the worker has no handler
             chosen = {"action": "cancel", "filter": {"type": kind}}
             assert server.api.ask("POST", "/v1/jobs/bulk", chosen).status == 200
-        with house.worker():
+        with deployment.worker():
             wanted = ["Now, alone", "Now, with all the others"]
-            eventually(lambda: {*wanted} <= {*house.texts()}, house.texts)
+            eventually(lambda: {*wanted} <= {*deployment.texts()}, deployment.texts)
             asked = {"status": "published", "limit": "10"}
             path = "/v1/posts?" + "&".join(f"{name}={text}" for name, text in asked.items())
             eventually(lambda: len(server.api.get(path)["data"]) == len(wanted))
-        assert sorted(house.texts()) == wanted
+        assert sorted(deployment.texts()) == wanted
 
 
 def list_created(client: Client) -> set[str]:
-    """Target something is made, or taken to be done."""
+    """Return the paths of operations that create something or accept it for later."""
     paths = client.get("/v1/openapi.json")["paths"]
     answers = {(path, status) for path, told in paths.items() for one in told.values() for status in one["responses"]}
     return {path for path, status in answers if status in ("201", "202")}
@@ -210,12 +210,12 @@ def kill_at_first_byte(server: Server, row: Row) -> int:
     return status
 
 
-@pytest.mark.parametrize("house", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
-def test_server_and_worker_run_without_each_other(house: House) -> None:
-    with house.server() as server:
-        with house.worker() as worker:
+@pytest.mark.parametrize("deployment", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+def test_server_and_worker_run_without_each_other(deployment: Deployment) -> None:
+    with deployment.server() as server:
+        with deployment.worker() as worker:
             server.api.ask("POST", "/v1/posts", now("While both are there").body)
-            eventually(lambda: house.texts() == ["While both are there"])
+            eventually(lambda: deployment.texts() == ["While both are there"])
             worker.kill()
         waiting = server.api.ask("POST", "/v1/posts", now("While no worker is there").body)
         assert waiting.status == 202
@@ -224,12 +224,12 @@ def test_server_and_worker_run_without_each_other(house: House) -> None:
         assert due.status == 201
         server.kill_group()
     wanted = ["While both are there", "While no worker is there", "While no server is there"]
-    with house.worker():
-        eventually(lambda: house.texts() == wanted, house.texts)
-    with house.server() as server:
+    with deployment.worker():
+        eventually(lambda: deployment.texts() == wanted, deployment.texts)
+    with deployment.server() as server:
         for reply in (waiting, due):
             assert server.api.get(f"/v1/posts/{reply.json['id']}")["status"] == "published"
-    assert house.texts() == wanted
+    assert deployment.texts() == wanted
 
 
 def test_stopping_server_finishes_requests_in_progress(folder: Path) -> None:
@@ -255,7 +255,7 @@ def test_stopping_server_finishes_requests_in_progress(folder: Path) -> None:
 
 
 def is_closed(client: Client) -> bool:
-    """To whoever comes only now."""
+    """Tell whether new connections are refused."""
     try:
         client.ask("GET", "/health/live")
     except ConnectionRefusedError:
