@@ -1,4 +1,4 @@
-"""Settings: file < environment < flags, and a wrong one is named with the nearest right one."""
+"""Settings: file < environment < flags; an invalid setting is refused with the nearest valid one."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from postino.config import load_config
 from postino.errors import ConfigError
 
 
-def test_flags_beat_the_environment_and_the_environment_beats_the_file(tmp_path: Path) -> None:
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
     (tmp_path / "postino.toml").write_text("[worker]\nconcurrency = 1\nlease = 30\n[queue]\nmax_attempts = 9\n")
     config = load_config(
         tmp_path, {"worker": {"concurrency": 3}}, {"POSTINO_WORKER_CONCURRENCY": "2", "POSTINO_WORKER_LEASE": "40"}
@@ -16,7 +16,7 @@ def test_flags_beat_the_environment_and_the_environment_beats_the_file(tmp_path:
     assert (config.worker.concurrency, config.worker.lease, config.queue.max_attempts) == (3, 40.0, 9)
 
 
-def test_without_anything_the_defaults_work(tmp_path: Path) -> None:
+def test_the_defaults_work_without_file_and_environment(tmp_path: Path) -> None:
     config = load_config(tmp_path, environment={})
     assert config.database_url == f"sqlite:///{tmp_path}/postino.db"
     assert (config.queue.max_attempts, config.queue.retry_backoff) == (5, {"base": 60, "factor": 2, "max": 3600})
@@ -27,7 +27,7 @@ def test_the_data_directory_comes_from_the_environment(tmp_path: Path) -> None:
     assert load_config(environment={"XDG_DATA_HOME": str(tmp_path)}).data_dir == tmp_path / "postino"
 
 
-def test_a_home_in_the_data_directory_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_in_the_data_directory_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "queue").mkdir()
     (tmp_path / "queue" / "postino.toml").write_text("[worker]\nconcurrency = 7\n")
@@ -35,7 +35,7 @@ def test_a_home_in_the_data_directory_is_meant(tmp_path: Path, monkeypatch: pyte
     assert (config.data_dir, config.worker.concurrency) == (tmp_path / "queue", 7)
 
 
-def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
+def test_a_table_can_come_from_file_or_environment(tmp_path: Path) -> None:
     (tmp_path / "postino.toml").write_text("[channels.instagram]\nmax_attempts = 2\nretry_backoff = {base = 1}\n")
     config = load_config(tmp_path, environment={"POSTINO_QUEUE_RETRY_BACKOFF": '{"base": 5, "factor": 3, "max": 50}'})
     assert config.queue.retry_backoff == {"base": 5, "factor": 3, "max": 50}
@@ -43,7 +43,7 @@ def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "environment", "told"),
+    ("file", "environment", "message"),
     [
         ("[worker]\nconcurency = 5", {}, "concurrency"),
         ("[wroker]\nlease = 5", {}, "worker"),
@@ -65,7 +65,9 @@ def test_a_table_may_come_from_file_and_environment(tmp_path: Path) -> None:
         ("not toml", {}, "cannot be read"),
     ],
 )
-def test_a_wrong_setting_is_named(tmp_path: Path, file: str, environment: dict[str, str], told: str) -> None:
+def test_an_invalid_setting_is_reported_by_name(
+    tmp_path: Path, file: str, environment: dict[str, str], message: str
+) -> None:
     (tmp_path / "postino.toml").write_text(file)
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         load_config(tmp_path, environment=environment)

@@ -1,4 +1,4 @@
-"""When nothing is published."""
+"""Blackout windows: when they start, when they end, and which blackouts are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ID = UUID(int=7)
 MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 INSTANT = timedelta(microseconds=1)
 FIRST_AT, LAST_AT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-NASTY = [
+TRICKY = [
     "Australia/Lord_Howe", "Europe/Dublin", "Africa/Casablanca", "Pacific/Chatham", "America/Santiago",
     "America/Havana", "Europe/Rome",
 ]  # fmt: skip
@@ -45,8 +45,8 @@ def at(text: str) -> datetime:
 
 def blackout(hours: str, timezone: str = "Europe/Rome", days: Iterable[int] = ()) -> Blackout:
     start, end = hours.split("-")
-    told = {"scope": "all", "start": start, "end": end, "timezone": timezone, "days": list(days)}
-    return parse_blackout(told, ID)
+    fields = {"scope": "all", "start": start, "end": end, "timezone": timezone, "days": list(days)}
+    return parse_blackout(fields, ID)
 
 
 def window(since: str, until: str) -> BlackoutWindow:
@@ -54,7 +54,7 @@ def window(since: str, until: str) -> BlackoutWindow:
 
 
 @pytest.mark.parametrize(
-    ("hours", "days", "instant", "found"),
+    ("hours", "days", "instant", "expected"),
     [
         ("12:00-14:00", [], "2026-01-07T11:00", window("2026-01-07T11:00", "2026-01-07T13:00")),
         ("12:00-14:00", [], "2026-01-07T12:59:59.999999", window("2026-01-07T11:00", "2026-01-07T13:00")),
@@ -63,7 +63,7 @@ def window(since: str, until: str) -> BlackoutWindow:
         ("22:00-07:00", [], "2026-01-07T05:59", window("2026-01-06T21:00", "2026-01-07T06:00")),
         ("22:00-07:00", [], "2026-01-07T21:00", window("2026-01-07T21:00", "2026-01-08T06:00")),
         ("22:00-07:00", [], "2026-01-07T06:00", None),
-        # 7 January 2026 is a Wednesday, 3. The night of Tuesday reaches into it, and belongs to Tuesday.
+        # 7 January 2026 is a Wednesday, 3. The window of Tuesday ends on Wednesday, and belongs to Tuesday.
         ("22:00-07:00", [2], "2026-01-07T05:59", window("2026-01-06T21:00", "2026-01-07T06:00")),
         ("22:00-07:00", [3], "2026-01-07T05:59", None),
         ("22:00-07:00", [3], "2026-01-07T22:00", window("2026-01-07T21:00", "2026-01-08T06:00")),
@@ -73,20 +73,20 @@ def window(since: str, until: str) -> BlackoutWindow:
         ("00:00-00:00", [3], "2026-01-06T23:00", window("2026-01-06T23:00", "2026-01-07T23:00")),
         ("00:00-00:00", [3], "2026-01-07T23:00", None),
         ("09:00-09:00", [3], "2026-01-08T07:59", window("2026-01-07T08:00", "2026-01-08T08:00")),
-        # What adjoins is one: a weekend, a week of six days, and a day's pause that the clocks leap over.
+        # Adjacent windows are merged: a weekend, six days in a row, and a break that a clock change skips.
         ("00:00-00:00", [6, 0], "2026-01-04T12:00", window("2026-01-02T23:00", "2026-01-04T23:00")),
         ("18:00-18:00", [1, 2, 3, 4, 5, 6], "2026-01-07T12:00", window("2026-01-05T17:00", "2026-01-11T17:00")),
         ("02:30-02:00", [], "2026-03-29T00:30", window("2026-03-28T01:30", "2026-03-30T00:00")),
     ],
 )
-def test_a_window_has_its_start_and_lacks_its_end(
-    hours: str, days: list[int], instant: str, found: BlackoutWindow | None
+def test_a_window_includes_its_start_but_not_its_end(
+    hours: str, days: list[int], instant: str, expected: BlackoutWindow | None
 ) -> None:
-    assert find_window(blackout(hours, days=days), at(instant)) == found
+    assert find_window(blackout(hours, days=days), at(instant)) == expected
 
 
 @pytest.mark.parametrize(
-    ("timezone", "hours", "instant", "found"),
+    ("timezone", "hours", "instant", "expected"),
     [
         # Forward from 02:00 to 03:00 (01:00 UTC).
         ("Europe/Rome", "02:30-05:00", "2026-03-29T01:00", window("2026-03-29T01:00", "2026-03-29T03:00")),
@@ -116,41 +116,43 @@ def test_a_window_has_its_start_and_lacks_its_end(
         ("Pacific/Apia", "22:00-07:00", "2011-12-30T10:00", window("2011-12-30T08:00", "2011-12-30T17:00")),
     ],
 )
-def test_where_the_clocks_change_a_window_covers_all_that_shows_a_time_of_it(
-    timezone: str, hours: str, instant: str, found: BlackoutWindow | None
+def test_a_window_covers_every_instant_with_a_local_time_in_it(
+    timezone: str, hours: str, instant: str, expected: BlackoutWindow | None
 ) -> None:
-    assert find_window(blackout(hours, timezone), at(instant)) == found
+    assert find_window(blackout(hours, timezone), at(instant)) == expected
 
 
-def test_days_on_either_side_of_one_left_out_adjoin() -> None:
+def test_windows_around_a_skipped_day_are_merged() -> None:
     but_fridays = blackout("00:00-00:00", "Pacific/Apia", [0, 1, 2, 3, 4, 6])
-    found = window("2011-12-24T10:00", "2012-01-05T10:00")
-    assert find_window(but_fridays, at("2011-12-30T09:59")) == find_window(but_fridays, at("2011-12-30T10:00")) == found
+    expected = window("2011-12-24T10:00", "2012-01-05T10:00")
+    assert (
+        find_window(but_fridays, at("2011-12-30T09:59")) == find_window(but_fridays, at("2011-12-30T10:00")) == expected
+    )
 
 
-def test_a_window_of_the_day_before_yesterday_may_come_again() -> None:
+def test_a_window_from_two_days_ago_covers_a_repeated_hour() -> None:
     friday = blackout("23:45-23:30", "America/St_Johns", [5])
     assert find_window(friday, at("2010-11-07T02:30:30")) == window("2010-11-06T02:15", "2010-11-07T03:00")
 
 
 @pytest.mark.parametrize("days", [[], range(7)])
 @pytest.mark.parametrize("hours", ["00:00-00:00", "02:30-02:30"])
-def test_whole_days_on_every_day_have_no_end(hours: str, days: Iterable[int]) -> None:
+def test_a_blackout_all_day_every_day_never_ends(hours: str, days: Iterable[int]) -> None:
     always = blackout(hours, days=days)
     instant = at("2026-03-29T00:59")
     for hour in range(-24, 24):
-        found = find_window(always, instant + hour * HOUR)
-        assert found is not None
-        assert found.until_at is None
-        assert found.since_at <= instant + hour * HOUR < found.since_at + 25 * HOUR
+        here = find_window(always, instant + hour * HOUR)
+        assert here is not None
+        assert here.until_at is None
+        assert here.since_at <= instant + hour * HOUR < here.since_at + 25 * HOUR
     assert list(list_windows(always, instant, instant + 9 * DAY)) == [find_window(always, instant)]
     assert find_free_time([always], instant) is None
     midnights = {find_window(blackout("00:00-00:00"), at(text)) for text in ("2026-01-06T23:00", "2026-01-07T22:59")}
     assert midnights == {BlackoutWindow(at("2026-01-06T23:00"), None)}
 
 
-def covered(rule: Blackout, locals_: list[datetime]) -> list[bool]:
-    """By the clocks alone: each day's window reaches from the first to the last step that shows a time of it."""
+def mark_covered_steps(rule: Blackout, locals_: list[datetime]) -> list[bool]:
+    """Return which steps are in a window, from local times alone: from the first to the last step inside it."""
     inside = [False] * len(locals_)
     for number in range(locals_[0].toordinal() - 1, max(locals_).toordinal() + 1):
         day = datetime.fromordinal(number)
@@ -164,32 +166,32 @@ def covered(rule: Blackout, locals_: list[datetime]) -> list[bool]:
     return inside
 
 
-def shown_from(since_at: datetime, step: timedelta, count: int, timezone: str) -> list[datetime]:
+def list_local_times(since_at: datetime, step: timedelta, count: int, timezone: str) -> list[datetime]:
     place = get_zone(timezone)
     return [(since_at + index * step).astimezone(place).replace(tzinfo=None, fold=0) for index in range(count)]
 
 
 def check(rule: Blackout, shown_at: datetime, step: timedelta, locals_: list[datetime]) -> None:
-    """Every step is in a window or not as the clocks say, and the windows are those the steps make up."""
-    # Near its ends one cannot see all the time in which a repeated hour is shown.
+    """Compare the windows of a blackout with those computed from local times alone."""
+    # Near the ends of the range a repeated hour may lie partly outside it.
     margin = 6 * HOUR // step
-    inside = covered(rule, locals_)[margin:-margin]
+    inside = mark_covered_steps(rule, locals_)[margin:-margin]
     since_at = shown_at + margin * step
     until_at = since_at + len(inside) * step
     runs = [list(run) for _, run in itertools.groupby(range(len(inside)), key=inside.__getitem__)]
     expected = [(since_at + run[0] * step, since_at + (run[-1] + 1) * step) for run in runs if inside[run[0]]]
-    found = list(list_windows(rule, since_at, until_at))
-    ends = [(max(it.since_at, since_at), min(it.until_at or until_at, until_at)) for it in found]
+    windows = list(list_windows(rule, since_at, until_at))
+    ends = [(max(it.since_at, since_at), min(it.until_at or until_at, until_at)) for it in windows]
     assert ends == expected, rule
     for place, is_inside in enumerate(inside):
         instant = since_at + place * step
         here = find_window(rule, instant)
         assert (here is not None) == is_inside, (rule, instant)
-        assert here is None or here.until_at is None or here in found, (rule, instant)
+        assert here is None or here.until_at is None or here in windows, (rule, instant)
 
 
-def around(local: datetime) -> list[tuple[time, time]]:
-    """Windows whose boundaries lie before, at, in and after a change of the clocks."""
+def list_windows_around(local: datetime) -> list[tuple[time, time]]:
+    """Return windows whose boundaries lie before, at, in and after a clock change."""
     near = [(local + minutes * MINUTE).time() for minutes in (-75, -60, -15, 0, 15, 30, 45, 60, 75)]
     far = [time(12), time(0)]
     return [*itertools.combinations([*near, *far], 2), *itertools.combinations(reversed([*near, *far]), 2)][::3]
@@ -198,28 +200,28 @@ def around(local: datetime) -> list[tuple[time, time]]:
 def check_changes(timezone: str, changes: list[Transition]) -> None:
     for change in changes:
         since_at = change.at - 30 * HOUR
-        locals_ = shown_from(since_at, QUARTER, 4 * 60, timezone)
-        for start, end in around((change.at + min(change.before, change.after)).replace(tzinfo=None)):
+        locals_ = list_local_times(since_at, QUARTER, 4 * 60, timezone)
+        for start, end in list_windows_around((change.at + min(change.before, change.after)).replace(tzinfo=None)):
             check(blackout(f"{start:%H:%M}-{end:%H:%M}", timezone), since_at, QUARTER, locals_)
 
 
-@pytest.mark.parametrize("timezone", NASTY)
-def test_windows_around_a_year_s_changes_of_the_clocks(timezone: str) -> None:
+@pytest.mark.parametrize("timezone", TRICKY)
+def test_windows_are_correct_around_the_clock_changes_of_one_year(timezone: str) -> None:
     check_changes(timezone, transitions(timezone)[:2])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("timezone", NASTY)
-def test_windows_around_every_change_of_the_clocks(timezone: str) -> None:
+@pytest.mark.parametrize("timezone", TRICKY)
+def test_windows_are_correct_around_every_clock_change(timezone: str) -> None:
     assert len(transitions(timezone)) > 4
     check_changes(timezone, transitions(timezone))
 
 
-def test_windows_around_a_day_that_is_left_out() -> None:
+def test_windows_are_correct_around_a_skipped_day() -> None:
     check_changes("Pacific/Apia", [Transition(at("2011-12-30T10:00"), -10 * HOUR, 14 * HOUR)])
 
 
-ZONES = st.sampled_from([*NASTY, "Asia/Kolkata", "America/New_York", "Antarctica/Troll", "Etc/UTC"])
+ZONES = st.sampled_from([*TRICKY, "Asia/Kolkata", "America/New_York", "Antarctica/Troll", "Etc/UTC"])
 CLOCKS = st.builds(time, st.integers(0, 23), st.sampled_from([0, 1, 15, 30, 45, 59]))
 DAYS = st.frozensets(st.integers(0, 6))
 BLACKOUTS = st.builds(
@@ -231,11 +233,13 @@ MINUTES = st.integers(0, 13 * 365 * 24 * 60).map(lambda minute: at("2025-01-01T0
 
 @settings(max_examples=40, deadline=None)
 @given(BLACKOUTS, MINUTES, st.integers(0, 10_000))
-def test_every_minute_is_in_a_window_as_the_clocks_say(rule: Blackout, instant: datetime, minutes: int) -> None:
+def test_every_minute_is_in_a_window_exactly_when_the_local_clock_says_so(
+    rule: Blackout, instant: datetime, minutes: int
+) -> None:
     changes = transitions(rule.timezone)
     if changes and minutes % 4:
         instant = changes[minutes % len(changes)].at - minutes % (2 * 24 * 60) * MINUTE
-    check(rule, instant, MINUTE, shown_from(instant, MINUTE, 2 * 24 * 60 + 600, rule.timezone))
+    check(rule, instant, MINUTE, list_local_times(instant, MINUTE, 2 * 24 * 60 + 600, rule.timezone))
 
 
 BREAKFAST = blackout("06:00-07:00", "America/New_York")
@@ -245,7 +249,7 @@ NIGHT_AND_DAY = [blackout("22:00-07:00"), blackout("07:00-22:00")]
 @settings(max_examples=100, deadline=None)
 @given(st.lists(BLACKOUTS, max_size=4), MINUTES)
 @example(NIGHT_AND_DAY, at("2026-01-07T12:00"))
-def test_the_next_free_instant_is_free_and_no_minute_before_it_is(rules: list[Blackout], instant: datetime) -> None:
+def test_the_next_free_time_is_free_and_no_earlier_minute_is(rules: list[Blackout], instant: datetime) -> None:
     free_at = find_free_time(rules, instant)
     if free_at is not None:
         assert free_at >= instant
@@ -265,15 +269,15 @@ def test_the_next_free_instant_is_free_and_no_minute_before_it_is(rules: list[Bl
         ([blackout("07:00-09:00"), blackout("22:00-07:00")], "2026-01-07T22:00", "2026-01-08T08:00"),
         ([blackout("22:00-07:00"), blackout("01:00-03:00")], "2026-01-07T22:00", "2026-01-08T06:00"),
         (NIGHT_AND_DAY, "2026-01-07T22:00", None),
-        # Noon in Rome is six in New York, but for the weeks in which only one of them has changed its clocks.
+        # Noon in Rome is six in New York, except in the weeks in which only one of them has changed its clocks.
         ([blackout("13:00-12:00"), BREAKFAST], "2026-01-07T12:00", "2026-03-08T11:00"),
     ],
 )
-def test_the_next_free_instant(rules: list[Blackout], instant: str, free: str | None) -> None:
+def test_the_next_free_time_is_outside_all_blackouts(rules: list[Blackout], instant: str, free: str | None) -> None:
     assert find_free_time(rules, at(instant)) == (None if free is None else at(free))
 
 
-def test_windows_of_a_time_are_whole_and_in_order() -> None:
+def test_listed_windows_are_complete_and_in_order() -> None:
     night = blackout("22:00-07:00", days=[1, 3])
     monday, wednesday = ("2026-01-05T21:00", "2026-01-06T06:00"), ("2026-01-07T21:00", "2026-01-08T06:00")
     between = [
@@ -290,13 +294,13 @@ def test_windows_of_a_time_are_whole_and_in_order() -> None:
 
 @pytest.mark.parametrize("timezone", ["Pacific/Kiritimati", "Pacific/Niue", "Etc/UTC"])
 @pytest.mark.parametrize("instant", [FIRST_AT, FIRST_AT + DAY, LAST_AT - 2 * DAY, LAST_AT - DAY, LAST_AT])
-def test_the_ends_of_the_calendar_are_free_of_errors(instant: datetime, timezone: str) -> None:
+def test_the_first_and_last_days_of_the_calendar_raise_no_error(instant: datetime, timezone: str) -> None:
     find_window(blackout("22:00-07:00", timezone), instant)
     assert find_free_time([blackout("22:00-07:00", timezone)], instant) is not None
     assert find_window(blackout("00:00-00:00", timezone), instant) is not None
 
 
-def test_an_instant_may_be_told_in_any_zone_but_not_without_one() -> None:
+def test_an_instant_may_have_any_zone_but_needs_one() -> None:
     night, instant = blackout("22:00-07:00"), at("2026-01-07T22:00")
     elsewhere = instant.astimezone(get_zone("Asia/Kolkata"))
     assert find_window(night, elsewhere) == find_window(night, instant)
@@ -315,20 +319,20 @@ def test_an_instant_may_be_told_in_any_zone_but_not_without_one() -> None:
         ("brand", "Acme", False), ("account", "a-1", True), ("account", "bluesky", False),
     ],
 )  # fmt: skip
-def test_a_blackout_applies_to_what_it_names(scope: str, name: str, applies: bool) -> None:
+def test_a_blackout_applies_only_to_its_scope(scope: str, name: str, applies: bool) -> None:
     rule = Blackout(id=ID, scope=Scope(scope), name=name, start=time(1), end=time(2), timezone="Etc/UTC")
     assert applies_to(rule, channel="bluesky", brand="acme", account="a-1") == applies
     assert applies_to(rule, channel="other", brand=None, account=None) == (scope == "all")
 
 
 @pytest.mark.parametrize(("scope", "name"), [(Scope.QUEUE, "default"), (Scope.ALL, "acme"), (Scope.BRAND, "")])
-def test_there_is_no_blackout_for_a_queue_or_for_nobody(scope: Scope, name: str) -> None:
+def test_a_blackout_needs_a_valid_scope_and_name(scope: Scope, name: str) -> None:
     with pytest.raises(ValueError, match="covers all, or one named channel"):
         Blackout(id=ID, scope=scope, name=name, start=time(1), end=time(2), timezone="Etc/UTC")
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("fields", "message"),
     [
         ({"start": "22:00", "end": "07:00"}, "every day 22:00–07:00 Europe/Rome, for brand acme"),
         ({"days": [0, 1, 2, 3, 4, 5, 6]}, "every day 09:05–17:00 Europe/Rome, for brand acme"),
@@ -340,15 +344,15 @@ def test_there_is_no_blackout_for_a_queue_or_for_nobody(scope: Scope, name: str)
         ({"scope": "all", "brand": None}, "every day 09:05–17:00 Europe/Rome, for everything"),
     ],
 )
-def test_a_blackout_in_words(told: dict[str, Any], said: str) -> None:
-    assert describe_blackout(parse_blackout(RIGHT | told, ID)) == said
+def test_a_blackout_is_described_in_words(fields: dict[str, Any], message: str) -> None:
+    assert describe_blackout(parse_blackout(RIGHT | fields, ID)) == message
 
 
 RIGHT = {"scope": "brand", "brand": "acme", "start": "09:05", "end": "17:00", "timezone": "Europe/Rome"}
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {},
         {"days": [3, 1, 3], "reason": "Nobody reads at noon."},
@@ -358,12 +362,12 @@ RIGHT = {"scope": "brand", "brand": "acme", "start": "09:05", "end": "17:00", "t
         {"scope": "all", "brand": None, "start": "00:00", "end": "23:59"},
     ],
 )
-def test_what_is_told_comes_back(told: dict[str, Any]) -> None:
-    rule = parse_blackout(RIGHT | told, ID)
+def test_a_rendered_blackout_parses_to_the_same_value(fields: dict[str, Any]) -> None:
+    rule = parse_blackout(RIGHT | fields, ID)
     back = json.loads(json.dumps(render_blackout(rule)))
     assert back.pop("id") == str(ID)
     assert parse_blackout(back, ID) == rule
-    assert back["days"] == sorted(set(told.get("days") or []))
+    assert back["days"] == sorted(set(fields.get("days") or []))
 
 
 LONG = "x" * 501
@@ -382,8 +386,8 @@ WRONG_VALUES: list[tuple[str, list[Any], str]] = [
 ]
 WRONG = [
     *(
-        ({field: value}, field, f"{field} is {value!r}: {said}")
-        for field, values, said in WRONG_VALUES
+        ({field: value}, field, f"{field} is {value!r}: {message}")
+        for field, values, message in WRONG_VALUES
         for value in values
     ),
     *(({"days": [1, day]}, "days", f"days has {day!r} in it: {WEEK}") for day in (7, -1, True, 1.0, "1", None, [1])),
@@ -406,11 +410,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("told", "field", "said"), WRONG)
-def test_what_is_wrong_is_refused_with_field_and_value(told: dict[str, Any], field: str | None, said: str) -> None:
-    with pytest.raises(WrongUse) as refused:
-        parse_blackout(RIGHT | told, ID)
-    assert said in str(refused.value)
-    assert refused.value.field == field
-    assert len(str(refused.value)) < 300
-    str(refused.value).encode()
+@pytest.mark.parametrize(("fields", "field", "message"), WRONG)
+def test_an_invalid_blackout_is_refused_with_field_and_value(
+    fields: dict[str, Any], field: str | None, message: str
+) -> None:
+    with pytest.raises(WrongUse) as error:
+        parse_blackout(RIGHT | fields, ID)
+    assert message in str(error.value)
+    assert error.value.field == field
+    assert len(str(error.value)) < 300
+    str(error.value).encode()

@@ -1,4 +1,4 @@
-"""What a new blackout would move, and what it leaves alone."""
+"""The jobs that a new blackout moves, and those that it does not."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def blackout(start: int, end: int, scope: Scope = Scope.ALL, name: str = "", **m
 
 
 def job(run_at: datetime, **more: Any) -> Job:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": UUID(int=1), "type": "t", "channel": "bluesky", "queue": Queue.DEFAULT, "state": State.PENDING,
         "payload": b"", "idempotency_key": "k", "scheduled_at": run_at, "run_at": run_at, "created_at": NOW,
         "account": "a", "brand": "b",
     }  # fmt: skip
-    return Job(**{**said, **more})
+    return Job(**{**fields, **more})
 
 
 def at(hour: int, day: int = 2) -> datetime:
@@ -42,14 +42,14 @@ def at(hour: int, day: int = 2) -> datetime:
         (at(21), [], blackout(22, 7), None),
         (at(23), [blackout(7, 9)], blackout(22, 7), (at(23), at(9, 3))),
         (at(23), [blackout(20, 8)], blackout(22, 7), None),
-        (at(21), [blackout(20, 22)], blackout(22, 7), (at(22), at(7, 3))),  # its time is free, when it would go is not
+        (at(21), [blackout(20, 22)], blackout(22, 7), (at(22), at(7, 3))),  # it had moved into the new blackout
         (at(9), [], blackout(11, 14), (NOW, at(14))),  # overdue is now
         (at(23), [], blackout(22, 22), (at(23), None)),
         (at(23), [blackout(1, 1)], blackout(22, 7), None),  # it had no time before
         (NOW + AHEAD + timedelta(hours=11), [], blackout(22, 7), None),
     ],
 )
-def test_a_job_moves_to_the_first_instant_that_is_in_no_blackout(
+def test_a_job_moves_to_the_first_time_outside_all_blackouts(
     run_at: datetime, others: list[Blackout], added: Blackout, moves: tuple[datetime, datetime | None] | None
 ) -> None:
     shift = compute_impact(job(run_at), others, added, NOW)
@@ -57,16 +57,16 @@ def test_a_job_moves_to_the_first_instant_that_is_in_no_blackout(
 
 
 @pytest.mark.parametrize(
-    "left_alone",
+    "fields",
     [{"may_be_live": True}, {"ignore_blackouts": True}, {"state": State.RUNNING}, {"state": State.UNCERTAIN}],
 )
-def test_what_minds_no_blackout_is_not_moved(left_alone: dict[str, Any]) -> None:
+def test_a_job_that_ignores_blackouts_does_not_move(fields: dict[str, Any]) -> None:
     assert compute_impact(job(at(23)), [], blackout(22, 7), NOW) is not None
-    assert compute_impact(job(at(23), **left_alone), [], blackout(22, 7), NOW) is None
+    assert compute_impact(job(at(23), **fields), [], blackout(22, 7), NOW) is None
 
 
 @pytest.mark.parametrize(("scope", "name"), [(Scope.CHANNEL, "bluesky"), (Scope.BRAND, "b"), (Scope.ACCOUNT, "a")])
-def test_only_those_it_is_for_are_moved_and_only_their_other_blackouts_count(scope: Scope, name: str) -> None:
+def test_only_blackouts_in_the_scope_of_a_job_move_it(scope: Scope, name: str) -> None:
     assert compute_impact(job(at(23)), [], blackout(22, 7, scope, f"not {name}"), NOW) is None
     of_another = blackout(6, 9, scope, f"not {name}")
     shift = compute_impact(job(at(23)), [of_another], blackout(22, 7, scope, name), NOW)

@@ -1,4 +1,4 @@
-"""When a service is asked, as tables and for any sequence of answers."""
+"""Circuit breakers: tables of transitions, and properties for any sequence of responses."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def at(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-def told(
-    answers: Iterable[tuple[float, bool]], policy: BreakerPolicy = DEFAULT_POLICY, breaker: Breaker = NEW
+def record_results(
+    results: Iterable[tuple[float, bool]], policy: BreakerPolicy = DEFAULT_POLICY, breaker: Breaker = NEW
 ) -> Breaker:
-    """After these answers, each at its second."""
-    for second, healthy in answers:
+    """Return the breaker after these responses, each at its second."""
+    for second, healthy in results:
         breaker = record_result(breaker, healthy, policy, at(second), f"failed at {second}")
     return breaker
 
@@ -51,12 +51,12 @@ def bad(*seconds: float) -> list[tuple[float, bool]]:
     return [(second, False) for second in seconds]
 
 
-OPENED = told(bad(0, 1, 2, 3, 4))  # until second 124
+OPENED = record_results(bad(0, 1, 2, 3, 4))  # until second 124
 HALF = replace(OPENED, state=CircuitState.HALF_OPEN, until_at=None)
 
 
 @pytest.mark.parametrize(
-    ("policy", "answers", "state"),
+    ("policy", "results", "state"),
     [
         (DEFAULT_POLICY, [], CircuitState.CLOSED), (DEFAULT_POLICY, bad(0, 1, 2, 3), CircuitState.CLOSED),
         (DEFAULT_POLICY, bad(0, 1, 2, 3, 4), CircuitState.OPEN),
@@ -74,10 +74,10 @@ HALF = replace(OPENED, state=CircuitState.HALF_OPEN, until_at=None)
         (BreakerPolicy(failure_threshold=1), bad(0), CircuitState.OPEN),
     ],
 )  # fmt: skip
-def test_enough_failures_within_the_window_or_in_a_row_open_it(
-    policy: BreakerPolicy, answers: list[tuple[float, bool]], state: CircuitState
+def test_enough_failures_in_the_window_or_in_a_row_open_the_circuit(
+    policy: BreakerPolicy, results: list[tuple[float, bool]], state: CircuitState
 ) -> None:
-    assert told(answers, policy).state is state
+    assert record_results(results, policy).state is state
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_enough_failures_within_the_window_or_in_a_row_open_it(
         (replace(OPENED, since_at=None), 0, CircuitState.OPEN, 0),
     ],
 )
-def test_an_open_one_admits_nothing_until_its_time_is_over_and_then_only_probes(
+def test_an_open_circuit_allows_no_calls_until_its_end_then_only_probes(
     breaker: Breaker, second: float, state: CircuitState, calls: int | None
 ) -> None:
     assert (get_state(breaker, at(second)), get_call_limit(breaker, at(second))) == (state, calls)
 
 
-def test_an_opening_says_since_when_until_when_and_why() -> None:
-    breaker = told(bad(0, 1, 2, 3, 4))
+def test_an_open_circuit_stores_since_when_until_when_and_why() -> None:
+    breaker = record_results(bad(0, 1, 2, 3, 4))
     assert breaker == Breaker(
         service="bluesky",
         state=CircuitState.OPEN,
@@ -114,20 +114,20 @@ def test_an_opening_says_since_when_until_when_and_why() -> None:
 
 
 @pytest.mark.parametrize("breaker", [OPENED, HALF, replace(OPENED, probes=2)])
-def test_one_good_answer_closes_a_half_open_one_and_forgets_the_rest(breaker: Breaker) -> None:
+def test_one_success_closes_a_half_open_circuit_and_clears_its_failures(breaker: Breaker) -> None:
     assert record_result(breaker, True, DEFAULT_POLICY, at(130)) == replace(
         NEW, since_at=at(130), probes=breaker.probes
     )
 
 
 @pytest.mark.parametrize("breaker", [OPENED, HALF])
-def test_one_bad_answer_opens_a_half_open_one_for_twice_as_long(breaker: Breaker) -> None:
+def test_one_failure_opens_a_half_open_circuit_for_twice_as_long(breaker: Breaker) -> None:
     again = record_result(breaker, False, DEFAULT_POLICY, at(130), "still down")
     assert (again.state, again.since_at, again.until_at) == (CircuitState.OPEN, at(130), at(370))
     assert (again.trips, again.reason, again.failures) == (2, "still down", (at(130),))
 
 
-def test_of_several_probes_that_fail_only_the_first_makes_the_opening_longer() -> None:
+def test_only_the_first_failed_probe_extends_the_open_timeout() -> None:
     first = record_result(OPENED, False, ADR013_POLICY, at(130))
     assert record_result(first, False, ADR013_POLICY, at(130)) is first
 
@@ -142,9 +142,7 @@ def test_of_several_probes_that_fail_only_the_first_makes_the_opening_longer() -
         (BreakerPolicy(open_timeout=timedelta(seconds=1)), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]),
     ],
 )
-def test_each_opening_in_a_row_lasts_twice_as_long_up_to_the_longest(
-    policy: BreakerPolicy, durations: list[float]
-) -> None:
+def test_the_open_timeout_doubles_up_to_its_maximum(policy: BreakerPolicy, durations: list[float]) -> None:
     breaker, now, lasted = NEW, NOW, []
     for _ in range(policy.failure_threshold - 1):
         breaker = record_result(breaker, False, policy, now)
@@ -157,9 +155,9 @@ def test_each_opening_in_a_row_lasts_twice_as_long_up_to_the_longest(
     assert lasted == durations
 
 
-def test_after_closing_well_it_opens_for_the_shortest_time_again() -> None:
-    answers = [*bad(124), (364, True), *bad(400, 401, 402, 403, 404)]
-    again = told(answers, breaker=OPENED)
+def test_a_successful_close_resets_the_open_timeout() -> None:
+    results = [*bad(124), (364, True), *bad(400, 401, 402, 403, 404)]
+    again = record_results(results, breaker=OPENED)
     assert (again.state, again.until_at, again.trips) == (CircuitState.OPEN, at(524), 1)
 
 
@@ -168,7 +166,7 @@ BY_HAND = open_manually(NEW, NOW, until_at=at(200), reason="maintenance", probes
 
 @pytest.mark.parametrize("healthy", [True, False])
 @pytest.mark.parametrize("breaker", [OPENED, BY_HAND, replace(BY_HAND, until_at=None)])
-def test_answers_to_what_was_asked_before_it_opened_change_nothing(breaker: Breaker, healthy: bool) -> None:
+def test_responses_to_calls_sent_before_the_circuit_opened_change_nothing(breaker: Breaker, healthy: bool) -> None:
     assert record_result(breaker, healthy, DEFAULT_POLICY, at(100)) is breaker
 
 
@@ -177,23 +175,23 @@ def test_answers_to_what_was_asked_before_it_opened_change_nothing(breaker: Brea
     [
         (NEW, DEFAULT_POLICY),
         (NEW, ADR013_POLICY),
-        (told(bad(0, 1)), DEFAULT_POLICY),
-        (told([*bad(0), (1, True)], ADR013_POLICY), ADR013_POLICY),
+        (record_results(bad(0, 1)), DEFAULT_POLICY),
+        (record_results([*bad(0), (1, True)], ADR013_POLICY), ADR013_POLICY),
     ],
 )
-def test_a_good_answer_of_a_closed_one_is_nothing_to_write(breaker: Breaker, policy: BreakerPolicy) -> None:
+def test_a_success_on_a_closed_circuit_writes_nothing(breaker: Breaker, policy: BreakerPolicy) -> None:
     assert record_result(breaker, True, policy, at(9)) is breaker
 
 
-def test_opened_by_hand_without_an_end_it_waits_for_a_person() -> None:
-    breaker = open_manually(told(bad(0, 1)), at(5), until_at=None, reason="maintenance", probes=2)
+def test_a_circuit_opened_by_hand_without_an_end_waits_for_a_person() -> None:
+    breaker = open_manually(record_results(bad(0, 1)), at(5), until_at=None, reason="maintenance", probes=2)
     assert get_call_limit(breaker, at(9e7)) == 0
     assert record_result(breaker, True, DEFAULT_POLICY, at(9e7)) is breaker
     assert (breaker.since_at, breaker.reason, breaker.by_hand) == (at(5), "maintenance", True)
     assert close_manually(breaker, at(6)) == replace(NEW, since_at=at(6), probes=2)
 
 
-def test_opened_by_hand_it_is_probed_after_its_end_like_any_other() -> None:
+def test_a_circuit_opened_by_hand_is_probed_after_its_end() -> None:
     breaker = open_manually(NEW, NOW, until_at=at(1000), reason="maintenance", probes=2)
     assert [get_call_limit(breaker, at(second)) for second in (-9e6, 0, 999.9, 1000)] == [0, 0, 0, 2]
     assert record_result(breaker, True, DEFAULT_POLICY, at(1000)) == replace(NEW, since_at=at(1000), probes=2)
@@ -201,14 +199,14 @@ def test_opened_by_hand_it_is_probed_after_its_end_like_any_other() -> None:
     assert (again.until_at, again.by_hand, again.reason) == (at(1120), False, "still down")
 
 
-def test_closed_by_hand_it_opens_for_longer_until_the_service_has_answered_well() -> None:
+def test_closing_by_hand_keeps_the_longer_open_timeout_until_a_success() -> None:
     breaker = close_manually(OPENED, at(10))
     assert breaker == replace(NEW, since_at=at(10), trips=1)
-    assert told(bad(11, 12, 13, 14, 15), breaker=breaker).until_at == at(15 + 240)
-    assert told([(10, True), *bad(11, 12, 13, 14, 15)], breaker=breaker).until_at == at(15 + 120)
+    assert record_results(bad(11, 12, 13, 14, 15), breaker=breaker).until_at == at(15 + 240)
+    assert record_results([(10, True), *bad(11, 12, 13, 14, 15)], breaker=breaker).until_at == at(15 + 120)
 
 
-def test_closing_a_closed_one_by_hand_forgets_its_failures_and_nothing_else() -> None:
+def test_closing_a_closed_circuit_by_hand_only_clears_its_failures() -> None:
     closed = replace(NEW, since_at=at(-50))
     assert close_manually(closed, NOW) is closed
     assert close_manually(replace(closed, failures=(NOW,)), NOW) == closed
@@ -217,12 +215,12 @@ def test_closing_a_closed_one_by_hand_forgets_its_failures_and_nothing_else() ->
 @pytest.mark.parametrize(
     "breaker", [NEW, OPENED, HALF, open_manually(OPENED, NOW, until_at=None, reason="x", probes=9)]
 )
-def test_reset_makes_it_as_new(breaker: Breaker) -> None:
+def test_reset_returns_a_circuit_to_its_first_state(breaker: Breaker) -> None:
     assert reset_breaker(breaker) == NEW
 
 
 @pytest.mark.parametrize(
-    ("answers", "state", "counted"),
+    ("results", "state", "counted"),
     [
         (bad(0.002, 0.001, 0), CircuitState.CLOSED, (0, 0.001, 0.002)),
         (bad(0.004, 0.003, 0.002, 0.001, 0), CircuitState.OPEN, (0, 0.001, 0.002, 0.003, 0.004)),
@@ -231,10 +229,10 @@ def test_reset_makes_it_as_new(breaker: Breaker) -> None:
         (bad(0, 55, 10), CircuitState.CLOSED, (0, 10, 55)),
     ],
 )
-def test_a_clock_that_goes_back_neither_loses_failures_nor_keeps_them_for_ever(
-    answers: list[tuple[float, bool]], state: CircuitState, counted: tuple[float, ...]
+def test_a_clock_set_back_neither_loses_failures_nor_keeps_them_for_ever(
+    results: list[tuple[float, bool]], state: CircuitState, counted: tuple[float, ...]
 ) -> None:
-    breaker = told(answers)
+    breaker = record_results(results)
     assert (breaker.state, breaker.failures) == (state, tuple(at(second) for second in counted))
 
 
@@ -247,7 +245,7 @@ def test_a_clock_that_goes_back_neither_loses_failures_nor_keeps_them_for_ever(
         (-36000, CircuitState.HALF_OPEN),
     ],
 )
-def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second: float, state: CircuitState) -> None:
+def test_a_clock_set_back_far_does_not_keep_a_circuit_open(second: float, state: CircuitState) -> None:
     assert get_state(OPENED, at(second)) is state
 
 
@@ -271,13 +269,13 @@ def test_a_clock_set_back_by_more_than_the_opening_does_not_keep_it_open(second:
         ),
     ],
 )  # fmt: skip
-def test_the_service_then_the_profile_then_each_key_make_the_policy(
+def test_settings_override_the_profile_which_overrides_the_service_policy(
     service: str, settings: dict[str, Any] | None, policy: BreakerPolicy
 ) -> None:
     assert parse_policy(service, settings) == policy
 
 
-def test_the_profiles_are_those_that_were_promised() -> None:
+def test_the_profiles_have_the_documented_values() -> None:
     def numbers(policy: BreakerPolicy) -> list[float]:
         values = [getattr(policy, entry.name) for entry in fields(policy)]
         return [value.total_seconds() if isinstance(value, timedelta) else value for value in values]
@@ -301,14 +299,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "wanted"),
-    [(name, value, wanted) for wanted, (names, values) in WRONG.items() for name in names for value in values],
+    ("field", "value", "expected"),
+    [(name, value, expected) for expected, (names, values) in WRONG.items() for name in names for value in values],
 )
-def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted: str) -> None:
-    with pytest.raises(WrongUse) as refused:
+def test_an_invalid_setting_is_refused_with_its_field(field: str, value: Any, expected: str) -> None:
+    with pytest.raises(WrongUse) as error:
         parse_policy("bluesky", {field: value})
-    assert str(refused.value) == f"{field} of bluesky: expected {wanted}, not {value!r}."
-    assert refused.value.field == field
+    assert str(error.value) == f"{field} of bluesky: expected {expected}, not {value!r}."
+    assert error.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -329,10 +327,10 @@ def test_a_wrong_value_is_refused_with_its_field(field: str, value: Any, wanted:
         (5, "breaker", "breaker of bluesky: expected a table of settings, not 5."),
     ],
 )
-def test_what_is_unknown_is_refused_with_the_nearest_that_is(settings: Any, field: str, message: str) -> None:
-    with pytest.raises(WrongUse) as refused:
+def test_an_unknown_setting_is_refused_with_the_nearest_known_one(settings: Any, field: str, message: str) -> None:
+    with pytest.raises(WrongUse) as error:
         parse_policy("bluesky", settings)
-    assert (str(refused.value), refused.value.field) == (message, field)
+    assert (str(error.value), error.value.field) == (message, field)
 
 
 DURATIONS = st.floats(0.001, 400).map(lambda seconds: timedelta(seconds=seconds))
@@ -346,41 +344,43 @@ POLICIES = st.sampled_from([DEFAULT_POLICY, OPENAI_POLICY, ADR013_POLICY]) | st.
     consecutive=st.booleans(),
 )
 PAUSES = st.floats(0, 5) | st.floats(0, 400) | st.floats(-5, 0) | st.floats(-4000, 0)
-ANSWERS = st.lists(st.tuples(PAUSES, st.sampled_from([True, False, False, False])), max_size=60)
+RESULTS = st.lists(st.tuples(PAUSES, st.sampled_from([True, False, False, False])), max_size=60)
 
 
-def course(answers: list[tuple[float, bool]], policy: BreakerPolicy) -> Iterable[tuple[Breaker, bool, datetime]]:
-    """What each answer finds, and when; the clock may go back."""
+def replay_results(
+    results: list[tuple[float, bool]], policy: BreakerPolicy
+) -> Iterable[tuple[Breaker, bool, datetime]]:
+    """Yield the breaker before each response, the response and its time; the clock may go back."""
     breaker, now = NEW, NOW
-    for pause, healthy in answers:
+    for pause, healthy in results:
         now += timedelta(seconds=pause)
         yield breaker, healthy, now
         breaker = record_result(breaker, healthy, policy, now)
 
 
-@given(POLICIES, ANSWERS)
+@given(POLICIES, RESULTS)
 def test_a_circuit_opens_at_the_threshold_or_after_a_failed_probe(
-    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+    policy: BreakerPolicy, results: list[tuple[float, bool]]
 ) -> None:
-    seen: list[datetime] = []
-    for before, healthy, now in course(answers, policy):
+    failures_so_far: list[datetime] = []
+    for before, healthy, now in replay_results(results, policy):
         state, then = get_state(before, now), record_result(before, healthy, policy, now)
         if state is CircuitState.CLOSED:
-            seen = ([] if policy.consecutive else seen) if healthy else [*seen, now]
+            failures_so_far = ([] if policy.consecutive else failures_so_far) if healthy else [*failures_so_far, now]
         if then.state is CircuitState.OPEN and state is CircuitState.CLOSED:
             counted = then.failures
             assert len(counted) == policy.failure_threshold
-            assert all(seen.count(one) >= counted.count(one) for one in counted)
+            assert all(failures_so_far.count(one) >= counted.count(one) for one in counted)
             assert policy.consecutive or max(counted) - min(counted) <= policy.window
         if then.state is not CircuitState.CLOSED or state is not CircuitState.CLOSED:
-            seen = []
+            failures_so_far = []
 
 
-@given(POLICIES, ANSWERS)
-def test_whatever_is_answered_an_open_one_stays_as_it_is_and_admits_nothing(
-    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+@given(POLICIES, RESULTS)
+def test_no_response_changes_an_open_circuit_or_allows_a_call(
+    policy: BreakerPolicy, results: list[tuple[float, bool]]
 ) -> None:
-    for before, healthy, now in course(answers, policy):
+    for before, healthy, now in replay_results(results, policy):
         then = record_result(before, healthy, policy, now)
         if get_state(before, now) is CircuitState.OPEN:
             assert then is before
@@ -391,11 +391,11 @@ def test_whatever_is_answered_an_open_one_stays_as_it_is_and_admits_nothing(
             assert get_call_limit(then, then.until_at) == policy.half_open_max_attempts
 
 
-@given(POLICIES, ANSWERS)
-def test_whatever_is_answered_what_is_kept_is_bounded_and_only_a_change_is_written(
-    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+@given(POLICIES, RESULTS)
+def test_stored_failures_are_bounded_and_only_a_change_is_written(
+    policy: BreakerPolicy, results: list[tuple[float, bool]]
 ) -> None:
-    for before, healthy, now in course(answers, policy):
+    for before, healthy, now in replay_results(results, policy):
         then = record_result(before, healthy, policy, now)
         assert (then is before) == (then == before)
         assert len(then.failures) <= policy.failure_threshold
@@ -404,11 +404,11 @@ def test_whatever_is_answered_what_is_kept_is_bounded_and_only_a_change_is_writt
         assert (then.until_at is None) == (then.state is CircuitState.CLOSED) == (then.trips == 0)
 
 
-@given(POLICIES, ANSWERS)
-def test_whatever_happened_it_is_half_open_in_time_and_one_good_answer_closes_it(
-    policy: BreakerPolicy, answers: list[tuple[float, bool]]
+@given(POLICIES, RESULTS)
+def test_every_circuit_becomes_half_open_and_one_success_closes_it(
+    policy: BreakerPolicy, results: list[tuple[float, bool]]
 ) -> None:
-    for before, healthy, now in course(answers, policy):
+    for before, healthy, now in replay_results(results, policy):
         then = record_result(before, healthy, policy, now)
         later = now + 2 * max(policy.max_open_timeout, policy.open_timeout)  # twice: the clock may have gone back
         assert get_state(then, later) is not CircuitState.OPEN
@@ -417,7 +417,7 @@ def test_whatever_happened_it_is_half_open_in_time_and_one_good_answer_closes_it
 
 @given(POLICIES, st.integers(1, 10**9))
 @example(BreakerPolicy(open_timeout=timedelta(days=366), max_open_timeout=timedelta(days=366)), 10**6)
-def test_openings_never_get_shorter_and_never_longer_than_the_longest(policy: BreakerPolicy, trips: int) -> None:
+def test_the_open_timeout_never_shrinks_and_never_exceeds_its_maximum(policy: BreakerPolicy, trips: int) -> None:
     assert _compute_open_duration(1, policy) == policy.open_timeout
     assert policy.open_timeout <= _compute_open_duration(trips, policy) <= _compute_open_duration(trips + 1, policy)
     assert _compute_open_duration(trips + 1, policy) <= max(policy.max_open_timeout, policy.open_timeout)

@@ -1,4 +1,4 @@
-"""Who goes first, as tables."""
+"""The order of claims: queues, channels and brands, as tables."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LATER = NOW + timedelta(hours=1)
 HIGH, DEFAULT, LOW = Queue
 
 
-def head(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, begun: bool = False) -> ClaimSource:
-    return ClaimSource(channel, queue, NOW - timedelta(seconds=waited), started=begun)
+def source(channel: str, queue: Queue = DEFAULT, waited: float = 1, *, started: bool = False) -> ClaimSource:
+    return ClaimSource(channel, queue, NOW - timedelta(seconds=waited), started=started)
 
 
 def turn(brand: str, served: float | None = None, channel: str = "x") -> BrandTurn:
@@ -36,51 +36,51 @@ def turn(brand: str, served: float | None = None, channel: str = "x") -> BrandTu
 
 
 @pytest.mark.parametrize(
-    ("heads", "closed", "expected"),
+    ("sources", "closed", "expected"),
     [
         ([], ClosedGates(), []),
-        ([head("a", waited=0)], ClosedGates(), ["a"]),
-        ([head("a", waited=-0.001)], ClosedGates(), []),
-        ([head("a", waited=1), head("b", waited=3), head("c", waited=2)], ClosedGates(), ["b", "c", "a"]),
-        ([head("a"), head("b")], ClosedGates(channels={"a": LATER}), ["b"]),
-        ([head("a", HIGH), head("b", LOW)], ClosedGates(queues={"high": LATER}), ["b"]),
-        ([head("a"), head("b")], ClosedGates(channels={"z": LATER}, brands={"a": LATER}), ["a", "b"]),
-        ([head("a"), head("b")], ClosedGates(everything=LATER), []),
+        ([source("a", waited=0)], ClosedGates(), ["a"]),
+        ([source("a", waited=-0.001)], ClosedGates(), []),
+        ([source("a", waited=1), source("b", waited=3), source("c", waited=2)], ClosedGates(), ["b", "c", "a"]),
+        ([source("a"), source("b")], ClosedGates(channels={"a": LATER}), ["b"]),
+        ([source("a", HIGH), source("b", LOW)], ClosedGates(queues={"high": LATER}), ["b"]),
+        ([source("a"), source("b")], ClosedGates(channels={"z": LATER}, brands={"a": LATER}), ["a", "b"]),
+        ([source("a"), source("b")], ClosedGates(everything=LATER), []),
         (
-            [head("a", begun=True), head("b", begun=True)],
+            [source("a", started=True), source("b", started=True)],
             ClosedGates(everything=LATER, channels={"a": LATER}),
             ["a", "b"],
         ),
-        ([head("a", begun=True)], ClosedGates(queues={"high": LATER, "default": LATER}), ["a"]),
+        ([source("a", started=True)], ClosedGates(queues={"high": LATER, "default": LATER}), ["a"]),
         (
-            [head("a", begun=True), head("b", begun=True)],
+            [source("a", started=True), source("b", started=True)],
             ClosedGates(channels_closed_to_started=frozenset({"a"})),
             ["b"],
         ),
     ],
 )
-def test_open_lines_are_due_and_not_closed_the_longest_waiting_first(
-    heads: list[ClaimSource], closed: ClosedGates, expected: list[str]
+def test_open_sources_are_due_and_not_gated_longest_waiting_first(
+    sources: list[ClaimSource], closed: ClosedGates, expected: list[str]
 ) -> None:
-    assert [line.channel for line in list_open_sources(heads, closed, NOW)] == expected
+    assert [line.channel for line in list_open_sources(sources, closed, NOW)] == expected
 
 
 @pytest.mark.parametrize(
-    ("lines", "low_is_running", "expected"),
+    ("sources", "low_is_running", "expected"),
     [
         ([], False, []),
-        ([head("a", LOW), head("b", HIGH), head("c")], False, [(HIGH, 9), (DEFAULT, 9), (LOW, 9)]),
-        ([head("a", LOW, 59.9), head("b", HIGH)], False, [(HIGH, 9), (LOW, 9)]),
-        ([head("a", LOW, 60), head("b", HIGH)], False, [(LOW, 1), (HIGH, 9), (LOW, 9)]),
-        ([head("a", LOW, 60), head("b", HIGH)], True, [(HIGH, 9), (LOW, 9)]),
-        ([head("a", LOW, 1), head("b", LOW, 61)], False, [(LOW, 1), (LOW, 9)]),
-        ([head("a", DEFAULT, 600)], False, [(DEFAULT, 9)]),
+        ([source("a", LOW), source("b", HIGH), source("c")], False, [(HIGH, 9), (DEFAULT, 9), (LOW, 9)]),
+        ([source("a", LOW, 59.9), source("b", HIGH)], False, [(HIGH, 9), (LOW, 9)]),
+        ([source("a", LOW, 60), source("b", HIGH)], False, [(LOW, 1), (HIGH, 9), (LOW, 9)]),
+        ([source("a", LOW, 60), source("b", HIGH)], True, [(HIGH, 9), (LOW, 9)]),
+        ([source("a", LOW, 1), source("b", LOW, 61)], False, [(LOW, 1), (LOW, 9)]),
+        ([source("a", DEFAULT, 600)], False, [(DEFAULT, 9)]),
     ],
 )
-def test_queues_take_turns_by_rank_and_low_gets_one_slot_after_a_minute(
-    lines: list[ClaimSource], low_is_running: bool, expected: list[tuple[Queue, int]]
+def test_queues_go_by_priority_and_low_gets_one_slot_after_a_minute(
+    sources: list[ClaimSource], low_is_running: bool, expected: list[tuple[Queue, int]]
 ) -> None:
-    assert order_queues(lines, 9, NOW, low_is_running) == expected
+    assert order_queues(sources, 9, NOW, low_is_running) == expected
 
 
 @pytest.mark.parametrize(
@@ -98,39 +98,39 @@ def test_queues_take_turns_by_rank_and_low_gets_one_slot_after_a_minute(
         (6, "", {}, []),
     ],
 )
-def test_lines_share_evenly_and_a_cap_passes_its_rest_on(
+def test_sources_share_slots_evenly_and_a_cap_passes_its_rest_on(
     left: int, channels: str, room: dict[str, int], expected: list[int]
 ) -> None:
-    kept = dict(room)
-    given = divide_slots(left, [head(channel) for channel in channels], room)
-    assert given == expected
-    assert sum(given) <= left
-    assert room == kept
+    before = dict(room)
+    slots = divide_slots(left, [source(channel) for channel in channels], room)
+    assert slots == expected
+    assert sum(slots) <= left
+    assert room == before
 
 
 @pytest.mark.parametrize(
-    ("heads", "closed", "expected"),
+    ("sources", "closed", "expected"),
     [
         ([], ClosedGates(), None),
-        ([head("a", waited=5)], ClosedGates(), None),
-        ([head("a", waited=5), head("b", waited=-7), head("c", waited=-3)], ClosedGates(), 3),
-        ([head("b", waited=-7), head("c", waited=-3)], ClosedGates(channels={"c": LATER}), 7),
-        ([head("b", LOW, -7), head("c", HIGH, -3)], ClosedGates(queues={"high": LATER, "low": LATER}), 3600),
-        ([head("a", waited=5)], ClosedGates(channels={"a": NOW + timedelta(seconds=2)}), 2),
-        ([head("a", waited=5)], ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, everything=LATER), 3600),
-        ([head("a", waited=5, begun=True)], ClosedGates(everything=LATER), None),  # may go on at once
+        ([source("a", waited=5)], ClosedGates(), None),
+        ([source("a", waited=5), source("b", waited=-7), source("c", waited=-3)], ClosedGates(), 3),
+        ([source("b", waited=-7), source("c", waited=-3)], ClosedGates(channels={"c": LATER}), 7),
+        ([source("b", LOW, -7), source("c", HIGH, -3)], ClosedGates(queues={"high": LATER, "low": LATER}), 3600),
+        ([source("a", waited=5)], ClosedGates(channels={"a": NOW + timedelta(seconds=2)}), 2),
+        ([source("a", waited=5)], ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, everything=LATER), 3600),
+        ([source("a", waited=5, started=True)], ClosedGates(everything=LATER), None),  # may go on at once
         (
-            [head("a", waited=5, begun=True)],
+            [source("a", waited=5, started=True)],
             ClosedGates(channels={"a": NOW + timedelta(seconds=2)}, channels_closed_to_started=frozenset({"a"})),
             2,
         ),
     ],
 )
-def test_the_next_look_is_when_a_line_gets_both_due_and_open(
-    heads: list[ClaimSource], closed: ClosedGates, expected: float | None
+def test_the_next_due_time_is_when_a_source_is_both_due_and_open(
+    sources: list[ClaimSource], closed: ClosedGates, expected: float | None
 ) -> None:
     due_at = None if expected is None else NOW + timedelta(seconds=expected)
-    assert find_next_due_time(heads, closed, NOW) == due_at
+    assert find_next_due_time(sources, closed, NOW) == due_at
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,13 @@ def test_the_brand_served_least_recently_goes_first(
         (6, "", {}, {}),
     ],
 )
-def test_a_channels_share_is_divided_evenly_among_the_brands_whose_turn_it_is(
+def test_the_share_of_a_channel_is_divided_evenly_among_brands(
     share: int, brands: str, room: dict[str, int], expected: dict[str, int]
 ) -> None:
-    given = divide_share(share, [turn(brand) for brand in brands], {("x", brand): most for brand, most in room.items()})
-    assert {it.brand: most for it, most in given} == expected
+    shares = divide_share(
+        share, [turn(brand) for brand in brands], {("x", brand): most for brand, most in room.items()}
+    )
+    assert {it.brand: most for it, most in shares} == expected
 
 
 @given(
@@ -176,18 +178,16 @@ def test_a_channels_share_is_divided_evenly_among_the_brands_whose_turn_it_is(
     brands=st.sets(st.sampled_from("abcdef")),
     room=st.dictionaries(st.sampled_from("abcdef"), st.integers(-2, 12)),
 )
-def test_portions_give_all_there_is_room_for_and_nobody_more_than_another_could_have(
-    share: int, brands: set[str], room: dict[str, int]
-) -> None:
+def test_brand_shares_use_all_slots_and_stay_fair(share: int, brands: set[str], room: dict[str, int]) -> None:
     waiting = [turn(brand) for brand in sorted(brands)]
-    given = {
+    shares = {
         it.brand: most for it, most in divide_share(share, waiting, {("x", it): most for it, most in room.items()})
     }
     most = {brand: max(0, room.get(brand, share)) for brand in brands}
-    assert sum(given.values()) == min(share, sum(most.values()))
-    assert all(0 < amount <= most[brand] for brand, amount in given.items())
-    hungry = [given.get(brand, 0) for brand in brands if given.get(brand, 0) < most[brand]]
-    assert not hungry or max(given.values(), default=0) <= min(hungry) + len(brands)
+    assert sum(shares.values()) == min(share, sum(most.values()))
+    assert all(0 < amount <= most[brand] for brand, amount in shares.items())
+    hungry = [shares.get(brand, 0) for brand in brands if shares.get(brand, 0) < most[brand]]
+    assert not hungry or max(shares.values(), default=0) <= min(hungry) + len(brands)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How long an account is left alone after "too many", as a table and by properties."""
+"""How long a cool-down lasts after a 429 response, as a table and by properties."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def minutes(count: float) -> timedelta:
         (5, minutes(32), 6), (6, minutes(60), 7), (7, minutes(60), 8), (1_000_000, minutes(60), 1_000_001),
     ],
 )  # fmt: skip
-def test_without_a_word_a_minute_doubles_with_each_in_a_row_up_to_an_hour(
-    times: int, until: timedelta, count: int
-) -> None:
+def test_without_retry_after_the_cool_down_doubles_up_to_an_hour(times: int, until: timedelta, count: int) -> None:
     assert extend_cooldown(None, times, NOW - seconds(5) if times else None, NOW) == (NOW + until, count)
 
 
@@ -52,12 +50,12 @@ def test_without_a_word_a_minute_doubles_with_each_in_a_row_up_to_an_hour(
         (0, minutes(1), 1),
     ],
 )
-def test_counting_restarts_after_a_calm_of_at_least_ten_minutes(times: int, ended: timedelta, count: int) -> None:
+def test_the_count_restarts_after_at_least_ten_quiet_minutes(times: int, ended: timedelta, count: int) -> None:
     assert extend_cooldown(None, times, NOW - ended, NOW)[1] == count
 
 
 @pytest.mark.parametrize(
-    ("asked", "until"),
+    ("requested", "until"),
     [
         (seconds(1), seconds(1)),  # sooner than a guess: the network knows best
         (seconds(90), seconds(90)),
@@ -69,20 +67,20 @@ def test_counting_restarts_after_a_calm_of_at_least_ten_minutes(times: int, ende
         (-minutes(5), seconds(4)),
     ],
 )
-def test_what_the_network_asks_for_is_kept(asked: timedelta, until: timedelta) -> None:
-    assert extend_cooldown(NOW + asked, 2, NOW - minutes(1), NOW) == (NOW + until, 3)
+def test_the_wait_that_the_network_requests_is_respected(requested: timedelta, until: timedelta) -> None:
+    assert extend_cooldown(NOW + requested, 2, NOW - minutes(1), NOW) == (NOW + until, 3)
 
 
 @pytest.mark.parametrize(
-    ("asked", "until"),
+    ("requested", "until"),
     [(None, minutes(3)), (minutes(1), minutes(3)), (minutes(3), minutes(3)), (minutes(9), minutes(9))],
 )
-def test_answers_to_calls_that_had_left_before_are_the_same_too_many(asked: timedelta | None, until: timedelta) -> None:
-    wanted = None if asked is None else NOW + asked
-    assert extend_cooldown(wanted, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
+def test_late_429_responses_count_as_the_same_cool_down(requested: timedelta | None, until: timedelta) -> None:
+    requested_at = None if requested is None else NOW + requested
+    assert extend_cooldown(requested_at, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
 
 
-def test_one_that_was_never_counted_is_not_cut_short_either() -> None:
+def test_an_uncounted_cool_down_is_not_shortened() -> None:
     assert extend_cooldown(None, 0, NOW + minutes(3), NOW) == (NOW + minutes(3), 1)
     assert extend_cooldown(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(60), 1)
 
@@ -91,28 +89,28 @@ around_now = st.timedeltas(-MONTH, MONTH).map(lambda away: NOW + away)
 
 
 @given(st.none() | around_now, st.integers(0, 100), st.none() | around_now)
-def test_nothing_is_ever_sent_sooner_than_somebody_asked(
-    asked: datetime | None, times: int, last_until_at: datetime | None
+def test_a_cool_down_never_ends_before_the_requested_time(
+    requested: datetime | None, times: int, last_until_at: datetime | None
 ) -> None:
-    until_at, count = extend_cooldown(asked, times, last_until_at, NOW)
+    until_at, count = extend_cooldown(requested, times, last_until_at, NOW)
     assert until_at > NOW
     assert 1 <= count <= times + 1
-    if asked is not None:
-        assert until_at >= min(asked, NOW + MAX_WAIT)
+    if requested is not None:
+        assert until_at >= min(requested, NOW + MAX_WAIT)
     if last_until_at is not None:
         assert until_at >= last_until_at
-    longest = NOW + (MAX_DEFAULT_WAIT if asked is None else MAX_WAIT)
+    longest = NOW + (MAX_DEFAULT_WAIT if requested is None else MAX_WAIT)
     assert until_at <= max(longest, last_until_at or longest)
 
 
 @given(st.lists(st.tuples(st.integers(0, 7200), st.none() | st.integers(0, 86_400)), max_size=30))
-def test_a_cool_down_only_ever_grows_while_it_lasts(story: list[tuple[int, int | None]]) -> None:
+def test_a_running_cool_down_only_grows(history: list[tuple[int, int | None]]) -> None:
     now, times = NOW, 0
     until_at: datetime | None = None
-    for later, asked in story:
+    for later, requested in history:
         now += seconds(later)
         before = until_at
-        until_at, times = extend_cooldown(None if asked is None else now + seconds(asked), times, before, now)
+        until_at, times = extend_cooldown(None if requested is None else now + seconds(requested), times, before, now)
         assert until_at > now
         if before is not None:
             assert until_at >= before

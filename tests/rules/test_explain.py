@@ -1,4 +1,4 @@
-"""Why a job waits, as a table: what is told, in which order, until when, and what would help."""
+"""Why a job waits, as a table: the blockers, their order, their times and the advice."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def at(text: str, day: int = 2) -> datetime:
     return datetime.combine(NOW.date().replace(day=day), time.fromisoformat(text), UTC)
 
 
-def post(**said: Any) -> Job:
+def post(**fields: Any) -> Job:
     usual = {
         "id": ID, "type": POST, "channel": "bluesky", "queue": Queue.DEFAULT, "state": State.PENDING, "payload": b"",
         "idempotency_key": "k", "scheduled_at": NOW, "run_at": NOW, "created_at": at("09:00"), "account": ADA,
         "brand": "acme",
     }  # fmt: skip
-    return Job(**{**usual, **said})
+    return Job(**{**usual, **fields})
 
 
-def gate(kind: GateKind, scope: Scope = Scope.CHANNEL, name: str = "bluesky", **said: Any) -> Gate:
-    return Gate(scope=scope, name=name, kind=kind, since_at=at("10:02"), **said)
+def gate(kind: GateKind, scope: Scope = Scope.CHANNEL, name: str = "bluesky", **fields: Any) -> Gate:
+    return Gate(scope=scope, name=name, kind=kind, since_at=at("10:02"), **fields)
 
 
 def blackout(start: str, end: str, scope: Scope = Scope.ALL, name: str = "") -> Blackout:
@@ -61,8 +61,10 @@ OPEN = Breaker(
 )
 
 
-def told(job: Job | None = None, *, now: datetime = NOW, known: GateSources | None = None, **said: Any) -> Explanation:
-    return explain_job(JobSnapshot(job=job or post(), gate_sources=known or GateSources(), **said), now)
+def explain(
+    job: Job | None = None, *, now: datetime = NOW, sources: GateSources | None = None, **fields: Any
+) -> Explanation:
+    return explain_job(JobSnapshot(job=job or post(), gate_sources=sources or GateSources(), **fields), now)
 
 
 def kinds(explanation: Explanation) -> list[str]:
@@ -70,62 +72,62 @@ def kinds(explanation: Explanation) -> list[str]:
 
 
 SENTENCES: list[tuple[str, Explanation, str]] = [
-    ("breaker", told(known=GateSources(breakers=(OPEN,))),
+    ("breaker", explain(sources=GateSources(breakers=(OPEN,))),
      ("This post for bluesky:ada is waiting: the circuit of bluesky is open until 10:04 UTC"
      " (since 2026-03-02 10:02 UTC).")),
     ("rate limit",
-     told(known=GateSources(gates=(gate(GateKind.COOL_DOWN, Scope.ACCOUNT, ADA, until_at=at("10:07:20")),))),
+     explain(sources=GateSources(gates=(gate(GateKind.COOL_DOWN, Scope.ACCOUNT, ADA, until_at=at("10:07:20")),))),
      ("This post for bluesky:ada is waiting: account bluesky:ada is rate-limited by Bluesky until 10:07:20 UTC"
      " (since 2026-03-02 10:02 UTC).")),
-    ("pause", told(known=GateSources(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
+    ("pause", explain(sources=GateSources(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
      ("This post for bluesky:ada is waiting: brand acme is paused (since 2026-03-02 10:02 UTC)."
      " It continues when somebody resumes it.")),
-    ("token", told(known=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
+    ("token", explain(sources=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
      ("This post for bluesky:ada is waiting: account bluesky:ada must be reconnected (since 2026-03-02 10:02 UTC)."
      " It continues when the account is reconnected.")),
-    ("blackout", told(known=GateSources(blackouts=(blackout("22:00", "11:30"),))),
+    ("blackout", explain(sources=GateSources(blackouts=(blackout("22:00", "11:30"),))),
      ("This post for bluesky:ada is waiting: a blackout covers everything until 11:30 UTC"
      " (since 2026-03-01 22:00 UTC).")),
-    ("not due", told(post(run_at=at("18:00", day=5))),
+    ("not due", explain(post(run_at=at("18:00", day=5))),
      "This post for bluesky:ada is due at 2026-03-05 18:00 UTC."),
-    ("not due, in a blackout", told(post(run_at=at("23:00")), known=GateSources(blackouts=(blackout("22:00",
+    ("not due, in a blackout", explain(post(run_at=at("23:00")), sources=GateSources(blackouts=(blackout("22:00",
      "07:00"),))),
      ("This post for bluesky:ada is due at 23:00 UTC, but will wait: a blackout covers everything until"
      " 2026-03-03 07:00 UTC (since 2026-03-02 22:00 UTC).")),
-    ("tried again", told(post(run_at=at("10:05"), attempts=1, last_error="It answered 500.")),
+    ("retried", explain(post(run_at=at("10:05"), attempts=1, last_error="It answered 500.")),
      "This post for bluesky:ada will be retried at 10:05 UTC (It answered 500)."),
-    ("looked for", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=at("10:04:10"))),
+    ("looked up", explain(post(state=State.UNCERTAIN, may_be_live=True, run_at=at("10:04:10"))),
      ("Postino does not know yet whether this post for bluesky:ada was published."
      " It asks the network at 10:04:10 UTC.")),
-    ("a person", told(post(state=State.UNCERTAIN, may_be_live=True, run_at=None)),
+    ("a person", explain(post(state=State.UNCERTAIN, may_be_live=True, run_at=None)),
      "Only a person can tell whether this post for bluesky:ada was published. Check it, then resolve it."),
-    ("cap", told(known=GateSources(caps={"bluesky": 2}), running_by_brand={"acme": 1, "": 1}),
+    ("cap", explain(sources=GateSources(caps={"bluesky": 2}), running_by_brand={"acme": 1, "": 1}),
      ("This post for bluesky:ada is waiting: all 2 slots of bluesky are in use."
      " It continues as soon as a slot is free.")),
-    ("no worker", told(live_workers=0),
+    ("no worker", explain(live_workers=0),
      "This post for bluesky:ada is waiting: no worker is running. It continues when a worker starts."),
-    ("lag", told(post(run_at=at("10:00")), jobs_ahead=3),
+    ("lag", explain(post(run_at=at("10:00")), jobs_ahead=3),
      "This post for bluesky:ada has been due since 2026-03-02 10:00 UTC: 3 earlier jobs are ahead of it."),
-    ("any moment", told(), "This post for bluesky:ada is due and starts at any moment."),
-    ("running", told(post(state=State.RUNNING, claimed_by="w1", claimed_at=at("10:02:59"))),
+    ("any moment", explain(), "This post for bluesky:ada is due and starts at any moment."),
+    ("running", explain(post(state=State.RUNNING, claimed_by="w1", claimed_at=at("10:02:59"))),
      "Worker w1 has been publishing this post for bluesky:ada since 2026-03-02 10:02:59 UTC."),
-    ("published", told(post(state=State.COMPLETED, finished_at=at("09:59:30"))),
+    ("published", explain(post(state=State.COMPLETED, finished_at=at("09:59:30"))),
      "This post for bluesky:ada was published at 2026-03-02 09:59:30 UTC."),
-    ("cancelled", told(post(state=State.CANCELLED, finished_at=at("09:00"))),
+    ("cancelled", explain(post(state=State.CANCELLED, finished_at=at("09:00"))),
      "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC. This is final."),
-    ("failed", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Too long.")),
+    ("failed", explain(post(state=State.FAILED, finished_at=at("09:00"), last_error="Too long.")),
      ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Too long. To replay it:"
      f" `postino posts replay {ID} --reason WHY`.")),
-    ("rejected", told(post(state=State.FAILED, finished_at=at("09:00"), last_error="Blocked."),
+    ("rejected", explain(post(state=State.FAILED, finished_at=at("09:00"), last_error="Blocked."),
      cause=DeadLetterCause.PERMANENT),
      ("This post for bluesky:ada failed at 2026-03-02 09:00 UTC: Blocked. It fails again unless the cause is"
      f" fixed. To replay it: `postino posts replay {ID} --force --reason WHY`.")),
-    ("cancelled by somebody", told(post(state=State.CANCELLED, finished_at=at("09:00")),
+    ("cancelled by somebody", explain(post(state=State.CANCELLED, finished_at=at("09:00")),
      cancelled_by="by maria (recall)"),
      "This post for bluesky:ada was cancelled at 2026-03-02 09:00 UTC by maria (recall). This is final."),
-    ("a job", told(post(type="report", channel="reports", account=None, brand=None, run_at=at("11:00"))),
+    ("a job", explain(post(type="report", channel="reports", account=None, brand=None, run_at=at("11:00"))),
      "This job of reports is due at 11:00 UTC."),
-    ("missed", told(post(run_at=at("10:05")), publish_until_at=at("10:05")),
+    ("missed", explain(post(run_at=at("10:05")), publish_until_at=at("10:05")),
      ("This post for bluesky:ada is due at 10:05 UTC. It must not be published after 10:05 UTC: reschedule"
      " it, or it will be missed.")),
 ]  # fmt: skip
@@ -146,8 +148,8 @@ def test_times_are_shown_in_the_requested_zone() -> None:
 def test_blockers_are_ranked_by_importance() -> None:
     shut = [gate(kind, until_at=at("12:00")) for kind in (GateKind.QUOTA, GateKind.COOL_DOWN, GateKind.PAUSE)]
     shut.append(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA))
-    known = GateSources(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
-    explanation = told(known=known, running_by_brand={"": 1}, live_workers=0)
+    sources = GateSources(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
+    explanation = explain(sources=sources, running_by_brand={"": 1}, live_workers=0)
     ranked = ["pause", "blackout", "breaker", "cool_down", "quota", "cap", "token", "no_worker"]
     assert kinds(explanation) == ranked
     assert not explanation.runnable
@@ -155,9 +157,11 @@ def test_blockers_are_ranked_by_importance() -> None:
 
 
 def test_a_blocker_has_times_a_cause_and_advice() -> None:
-    [found] = told(known=GateSources(breakers=(OPEN,))).blockers
-    assert (found.since_at, found.until_at, found.cause) == (at("10:02"), at("10:04"), "It answered 503.")
-    assert found.unblock == "If bluesky works again, close the circuit: `postino circuits close bluesky --reason WHY`."
+    [blocker] = explain(sources=GateSources(breakers=(OPEN,))).blockers
+    assert (blocker.since_at, blocker.until_at, blocker.cause) == (at("10:02"), at("10:04"), "It answered 503.")
+    assert (
+        blocker.unblock == "If bluesky works again, close the circuit: `postino circuits close bluesky --reason WHY`."
+    )
 
 
 REMEDIES = [
@@ -172,63 +176,63 @@ REMEDIES = [
 
 @pytest.mark.parametrize(("shut", "words"), REMEDIES)
 def test_the_advice_names_the_command(shut: Gate, words: str) -> None:
-    [found] = told(post(brand="two words"), known=GateSources((shut,))).blockers
-    assert words in (found.unblock or "")
+    [blocker] = explain(post(brand="two words"), sources=GateSources((shut,))).blockers
+    assert words in (blocker.unblock or "")
 
 
 def test_a_blackout_is_removed_by_its_id() -> None:
     windows = (replace(blackout("12:00", "13:00"), id=UUID(int=8)), blackout("09:00", "13:00"))
-    [found] = told(known=GateSources(blackouts=windows)).blockers
-    assert found.unblock == (f"To publish it anyway, remove the blackout: `postino blackouts remove {UUID(int=9)}`.")
-    assert found.cause == "every day 09:00–13:00 UTC, for everything"
+    [blocker] = explain(sources=GateSources(blackouts=windows)).blockers
+    assert blocker.unblock == (f"To publish it anyway, remove the blackout: `postino blackouts remove {UUID(int=9)}`.")
+    assert blocker.cause == "every day 09:00–13:00 UTC, for everything"
 
 
 @pytest.mark.parametrize(("type_", "words"), [(POST, "posts resolve"), ("report", "jobs resolve")])
 def test_an_uncertain_job_says_how_to_resolve_it(type_: str, words: str) -> None:
-    [found] = told(
+    [blocker] = explain(
         post(type=type_, state=State.UNCERTAIN, may_be_live=True, run_at=None, last_error="No answer.")
     ).blockers
-    assert (found.kind, found.until_at, found.cause) == (BlockerKind.AWAITING_LOOKUP, None, "No answer.")
-    assert f"`postino {words} {ID} --live REMOTE_ID --reason WHY`" in (found.unblock or "")
+    assert (blocker.kind, blocker.until_at, blocker.cause) == (BlockerKind.AWAITING_LOOKUP, None, "No answer.")
+    assert f"`postino {words} {ID} --live REMOTE_ID --reason WHY`" in (blocker.unblock or "")
 
 
 def test_only_network_gates_block_a_started_post() -> None:
     shut = (gate(GateKind.PAUSE), gate(GateKind.COOL_DOWN, until_at=at("11:00")))
-    known = GateSources(shut, (blackout("09:00", "13:00"),))
-    assert kinds(told(post(may_be_live=True), known=known)) == ["cool_down"]
-    assert told(post(may_be_live=True), known=known).eta == at("11:00")
+    sources = GateSources(shut, (blackout("09:00", "13:00"),))
+    assert kinds(explain(post(may_be_live=True), sources=sources)) == ["cool_down"]
+    assert explain(post(may_be_live=True), sources=sources).eta == at("11:00")
 
 
 def test_all_gates_block_a_started_job_without_a_lane() -> None:
     bulk = post(may_be_live=True, account=None, brand=None)
-    assert kinds(told(bulk, known=GateSources((gate(GateKind.PAUSE),)))) == ["pause"]
+    assert kinds(explain(bulk, sources=GateSources((gate(GateKind.PAUSE),)))) == ["pause"]
 
 
 def test_a_post_that_ignores_blackouts_is_runnable_in_one() -> None:
-    assert told(post(ignore_blackouts=True), known=GateSources(blackouts=(blackout("09:00", "13:00"),))).runnable
+    assert explain(post(ignore_blackouts=True), sources=GateSources(blackouts=(blackout("09:00", "13:00"),))).runnable
 
 
-def test_what_ends_before_the_job_is_due_does_not_block_it() -> None:
-    explanation = told(
-        post(run_at=at("11:00")), known=GateSources(breakers=(OPEN,), caps={"bluesky": 1}), running_by_brand={"": 1}
+def test_a_gate_that_opens_before_the_job_is_due_does_not_block_it() -> None:
+    explanation = explain(
+        post(run_at=at("11:00")), sources=GateSources(breakers=(OPEN,), caps={"bluesky": 1}), running_by_brand={"": 1}
     )
     assert kinds(explanation) == ["not_due"]
     assert explanation.eta == at("11:00")
 
 
-def test_a_breaker_that_ends_inside_a_blackout_waits_for_the_end_of_that() -> None:
-    known = GateSources(breakers=(OPEN,), blackouts=(blackout("10:03:30"[:5], "10:30"), blackout("10:30", "11:00")))
-    assert told(known=known).eta == at("11:00")
+def test_a_circuit_that_reopens_in_a_blackout_waits_for_its_end() -> None:
+    sources = GateSources(breakers=(OPEN,), blackouts=(blackout("10:03:30"[:5], "10:30"), blackout("10:30", "11:00")))
+    assert explain(sources=sources).eta == at("11:00")
 
 
 def test_blackouts_without_a_gap_have_no_eta() -> None:
     windows = (blackout("00:00", "12:00"), blackout("12:00", "00:00"))
-    assert told(known=GateSources(blackouts=windows)).eta is None
+    assert explain(sources=GateSources(blackouts=windows)).eta is None
 
 
 def test_the_eta_assumes_that_running_jobs_have_ended() -> None:
     cool = gate(GateKind.COOL_DOWN, until_at=at("10:20"))
-    explanation = told(known=GateSources((cool,), caps={"bluesky": 1}), running_by_brand={"": 1})
+    explanation = explain(sources=GateSources((cool,), caps={"bluesky": 1}), running_by_brand={"": 1})
     assert kinds(explanation) == ["cool_down", "cap"]
     assert explanation.eta == at("10:20")
 
@@ -236,7 +240,7 @@ def test_the_eta_assumes_that_running_jobs_have_ended() -> None:
 def test_an_account_runs_one_post_at_a_time() -> None:
     busy = RunningJob(UUID(int=3), "w1", at("10:01"))
     doubts = (UncertainJob("acme", f"@{ADA}", at("10:10")), UncertainJob("acme", "@another", at("10:50")))
-    explanation = told(running_job=busy, uncertain_jobs=doubts)
+    explanation = explain(running_job=busy, uncertain_jobs=doubts)
     assert kinds(explanation) == ["cap", "cap"]
     assert explanation.blockers[0].cause == f"{UUID(int=3)}, on worker w1"
     assert explanation.eta == at("10:10")
@@ -244,8 +248,8 @@ def test_an_account_runs_one_post_at_a_time() -> None:
 
 def test_an_uncertain_request_holds_its_slot_until_it_cannot_arrive() -> None:
     doubts = tuple(UncertainJob("", None, at(text)) for text in ("10:30", "10:10", "10:20"))
-    known, running = GateSources(caps={"bluesky": 2}), {"": 3}
-    explanation = told(known=known, running_by_brand=running, uncertain_jobs=doubts)
+    sources, running = GateSources(caps={"bluesky": 2}), {"": 3}
+    explanation = explain(sources=sources, running_by_brand=running, uncertain_jobs=doubts)
     assert kinds(explanation) == ["cap"]
     assert explanation.eta == explanation.blockers[0].until_at == at("10:20")
 
@@ -261,17 +265,17 @@ def test_an_uncertain_request_holds_its_slot_until_it_cannot_arrive() -> None:
         (0, {}, None, True),
     ],
 )
-def test_a_channel_is_full_and_a_brand_has_its_share(
+def test_a_full_channel_or_a_used_up_brand_share_blocks_a_job(
     cap: int, running: dict[str, int], brand: str | None, waits: bool
 ) -> None:
-    explanation = told(post(brand=brand), known=GateSources(caps={"bluesky": cap}), running_by_brand=running)
+    explanation = explain(post(brand=brand), sources=GateSources(caps={"bluesky": cap}), running_by_brand=running)
     assert kinds(explanation) == (["cap"] if waits else [])
     assert explanation.runnable is not waits
 
 
 def test_a_half_open_circuit_limits_the_number_of_probes() -> None:
     half = replace(OPEN, state=CircuitState.HALF_OPEN)
-    explanation = told(known=GateSources(breakers=(half,), caps={"bluesky": 50}), running_by_brand={"": 1})
+    explanation = explain(sources=GateSources(breakers=(half,), caps={"bluesky": 50}), running_by_brand={"": 1})
     assert explanation.blockers[0].sentence == ("The circuit of bluesky is half-open and allows 1 at a time.")
 
 
@@ -284,8 +288,8 @@ def test_a_half_open_circuit_limits_the_number_of_probes() -> None:
         (6, 1001, "More than 1,000 earlier jobs are ahead of it."),
     ],
 )
-def test_a_job_that_is_due_and_free_but_not_started_lags(waited: int, ahead: int, words: str | None) -> None:
-    explanation = told(post(run_at=NOW - timedelta(seconds=waited)), jobs_ahead=ahead)
+def test_a_due_job_without_a_blocker_lags_after_five_seconds(waited: int, ahead: int, words: str | None) -> None:
+    explanation = explain(post(run_at=NOW - timedelta(seconds=waited)), jobs_ahead=ahead)
     assert explanation.runnable
     assert explanation.eta == NOW
     assert kinds(explanation) == ([] if words is None else ["lag"])
@@ -293,17 +297,19 @@ def test_a_job_that_is_due_and_free_but_not_started_lags(waited: int, ahead: int
 
 
 def test_without_a_worker_there_is_no_eta() -> None:
-    explanation = told(live_workers=0)
+    explanation = explain(live_workers=0)
     assert (kinds(explanation), explanation.runnable, explanation.eta) == (["no_worker"], True, None)
 
 
 def test_evaluation_counts_the_blockers_at_the_due_time() -> None:
-    known = GateSources((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
+    sources = GateSources((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
     when = {"10:19": ["cool_down"], "10:20": [], "12:30": ["blackout"], "13:00": []}
     for text, expected in when.items():
-        found = evaluate_job(JobSnapshot(job=post(run_at=at(text)), gate_sources=known, live_workers=0), False, NOW)
-        assert [blocker.kind.value for blocker in found.blockers] == expected, text
-        assert (found.runnable, found.in_blackout) == (not expected, "blackout" in expected)
+        evaluation = evaluate_job(
+            JobSnapshot(job=post(run_at=at(text)), gate_sources=sources, live_workers=0), False, NOW
+        )
+        assert [blocker.kind.value for blocker in evaluation.blockers] == expected, text
+        assert (evaluation.runnable, evaluation.in_blackout) == (not expected, "blackout" in expected)
 
 
 def test_a_collision_is_reported_but_does_not_block() -> None:

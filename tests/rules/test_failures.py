@@ -1,4 +1,4 @@
-"""What a network's no means where its own table says nothing."""
+"""How a failed response is classified by default, and how long to wait after it."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
         ([200, 201, 204, 100, 600, 999], FailureKind.DOUBT),
     ],
 )
-def test_the_status_decides_where_nothing_else_does(statuses: list[int], kind: FailureKind) -> None:
+def test_the_http_status_decides_the_kind_of_failure(statuses: list[int], kind: FailureKind) -> None:
     assert {status: FailureKind(classify_status(status)) for status in statuses} == dict.fromkeys(statuses, kind)
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 200, 302, 303])
-def test_what_may_have_been_accepted_is_no_refusal(status: int) -> None:
+def test_a_status_that_may_hide_a_success_is_not_a_refusal(status: int) -> None:
     assert not is_definite_refusal(Failure(FailureKind(classify_status(status)), "It said so."))
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 429])
-def test_a_plain_no_is_a_refusal(status: int) -> None:
+def test_a_4xx_status_is_a_definite_refusal(status: int) -> None:
     assert is_definite_refusal(Failure(FailureKind(classify_status(status)), "It said so."))
 
 
@@ -54,7 +54,7 @@ def test_four_kinds_are_definite_refusals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "until"),
+    ("text", "until"),
     [
         ("120", NOW + timedelta(minutes=2)),
         (" 0.5 ", NOW + timedelta(seconds=0.5)),
@@ -71,27 +71,27 @@ def test_four_kinds_are_definite_refusals() -> None:
         ("٣", None),
     ],
 )
-def test_retry_after_is_read_in_seconds_or_as_a_date(said: str, until: datetime | None) -> None:
-    assert parse_retry_after({"retry-after": said}, NOW) == until
+def test_retry_after_is_seconds_or_a_date(text: str, until: datetime | None) -> None:
+    assert parse_retry_after({"retry-after": text}, NOW) == until
 
 
-def test_who_says_nothing_asks_for_no_wait() -> None:
+def test_a_missing_retry_after_requests_no_wait() -> None:
     assert parse_retry_after({}, NOW) is None
 
 
 @given(st.text() | st.integers().map(str) | st.datetimes().map(lambda it: format_datetime(it.replace(tzinfo=UTC))))
-def test_whatever_is_said_the_wait_is_neither_past_nor_absurd(said: str) -> None:
-    for until in (parse_retry_after({"retry-after": said}, NOW), parse_reset_time(said, NOW)):
+def test_the_wait_is_never_in_the_past_nor_above_the_maximum(text: str) -> None:
+    for until in (parse_retry_after({"retry-after": text}, NOW), parse_reset_time(text, NOW)):
         assert until is None or NOW <= until <= NOW + MAX_WAIT
 
 
 @given(st.floats(allow_nan=False))
-def test_a_number_of_seconds_is_bounded(seconds: float) -> None:
+def test_a_wait_in_seconds_is_bounded(seconds: float) -> None:
     assert NOW <= add_wait(seconds, NOW) <= NOW + MAX_WAIT
 
 
 @pytest.mark.parametrize(
-    ("said", "until"),
+    ("text", "until"),
     [
         (str(int(NOW.timestamp()) + 90), NOW + timedelta(seconds=90)),
         ("2026-11-16T12:05:00.000Z", NOW + timedelta(minutes=5)),
@@ -103,5 +103,5 @@ def test_a_number_of_seconds_is_bounded(seconds: float) -> None:
         (None, None),
     ],
 )
-def test_the_end_of_a_limit_is_a_date_or_seconds_since_1970(said: str | None, until: datetime | None) -> None:
-    assert parse_reset_time(said, NOW) == until
+def test_the_reset_time_is_a_date_or_seconds_since_1970(text: str | None, until: datetime | None) -> None:
+    assert parse_reset_time(text, NOW) == until

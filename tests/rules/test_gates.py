@@ -1,4 +1,4 @@
-"""Which gates are closed, until when, and whose way they stand in, as tables."""
+"""Which gates are closed, until when, and which jobs they block, as tables."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def open_breaker(until_at: datetime | None, probes: int = 1) -> Breaker:
         ),
     ],
 )
-def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], expected: dict[str, Any]) -> None:
-    found = compute_closed_gates(GateSources(tuple(gates)), NOW)
-    assert replace(found, gates=()) == ClosedGates(**expected)
-    assert set(found.gates) == {it for it in gates if it.until_at is None or it.until_at > NOW}
+def test_a_gate_is_closed_until_its_time_and_the_latest_time_wins(gates: list[Gate], expected: dict[str, Any]) -> None:
+    closed_gates = compute_closed_gates(GateSources(tuple(gates)), NOW)
+    assert replace(closed_gates, gates=()) == ClosedGates(**expected)
+    assert set(closed_gates.gates) == {it for it in gates if it.until_at is None or it.until_at > NOW}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], 
         ([blackout(Scope.ALL, "", 11, 13)], {"everything": NOW.replace(hour=13)}),
         ([blackout(Scope.ALL, "", 12, 13)], {"everything": NOW.replace(hour=13)}),
         ([blackout(Scope.ALL, "", 11, 12)], {}),
-        ([blackout(Scope.CHANNEL, "x", 0, 0)], {"channels": {"x": FOREVER}}),  # one day follows upon the other
+        ([blackout(Scope.CHANNEL, "x", 0, 0)], {"channels": {"x": FOREVER}}),  # adjacent days have no end
         ([blackout(Scope.BRAND, "a", 11, 13)], {"brands": {"a": NOW.replace(hour=13)}}),
         ([blackout(Scope.ACCOUNT, "a", 22, 15)], {"accounts": {"a": NOW.replace(hour=15)}}),
         (
@@ -90,13 +90,13 @@ def test_a_gate_is_closed_until_its_time_and_the_latest_wins(gates: list[Gate], 
         ),
     ],
 )
-def test_a_blackout_closes_what_it_names_to_the_end_of_its_window(
+def test_a_blackout_closes_its_scope_until_the_end_of_its_window(
     blackouts: list[Blackout], expected: dict[str, Any]
 ) -> None:
-    found = compute_closed_gates(GateSources(blackouts=tuple(blackouts)), NOW)
-    assert replace(found, gates=()) == ClosedGates(**expected)
-    assert all(it.kind is GateKind.BLACKOUT and it.reason for it in found.gates)
-    assert bool(found.gates) is bool(expected)
+    closed_gates = compute_closed_gates(GateSources(blackouts=tuple(blackouts)), NOW)
+    assert replace(closed_gates, gates=()) == ClosedGates(**expected)
+    assert all(it.kind is GateKind.BLACKOUT and it.reason for it in closed_gates.gates)
+    assert bool(closed_gates.gates) is bool(expected)
 
 
 @pytest.mark.parametrize(
@@ -114,15 +114,15 @@ def test_a_blackout_closes_what_it_names_to_the_end_of_its_window(
         (Breaker(service="x", state=CircuitState.HALF_OPEN, probes=2), 50, {}, {"x": 2}),
     ],
 )
-def test_an_open_breaker_is_a_gate_and_a_half_open_one_a_cap(
+def test_an_open_circuit_is_a_gate_and_a_half_open_one_is_a_cap(
     breaker: Breaker, cap: int | None, channels: dict[str, datetime], caps: dict[str, int]
 ) -> None:
-    found = compute_closed_gates(GateSources(breakers=(breaker,), caps={} if cap is None else {"x": cap}), NOW)
-    assert (found.channels, found.caps) == (channels, caps)
-    assert found.channels_closed_to_started == channels.keys()
+    closed_gates = compute_closed_gates(GateSources(breakers=(breaker,), caps={} if cap is None else {"x": cap}), NOW)
+    assert (closed_gates.channels, closed_gates.caps) == (channels, caps)
+    assert closed_gates.channels_closed_to_started == channels.keys()
 
 
-def test_nothing_known_closes_nothing() -> None:
+def test_without_sources_no_gate_is_closed() -> None:
     assert compute_closed_gates(GateSources(), NOW) is NO_CLOSED_GATES
     assert compute_closed_gates(GateSources(caps={"x": 0}), NOW) == ClosedGates(caps={"x": 0})
 
@@ -135,20 +135,20 @@ JOB = Job(
 
 @pytest.mark.parametrize("kind", GateKind)
 @pytest.mark.parametrize(
-    ("scope", "ours"),
+    ("scope", "own_name"),
     [(Scope.ALL, ""), (Scope.QUEUE, "low"), (Scope.CHANNEL, "x"), (Scope.BRAND, "shoes"), (Scope.ACCOUNT, "acme")],
 )
-def test_a_gate_stands_in_the_way_of_those_it_names_and_fewer_of_what_has_begun(
-    scope: Scope, ours: str, kind: GateKind
-) -> None:
-    assert is_blocking(gate(scope, ours, kind), JOB)
-    assert is_blocking(gate(scope, ours, kind), replace(JOB, may_be_live=True)) is (kind in BLOCKS_STARTED)
-    assert is_blocking(gate(scope, ours, kind), replace(JOB, ignore_blackouts=True)) is (kind is not GateKind.BLACKOUT)
+def test_a_gate_blocks_jobs_in_its_scope_and_fewer_started_jobs(scope: Scope, own_name: str, kind: GateKind) -> None:
+    assert is_blocking(gate(scope, own_name, kind), JOB)
+    assert is_blocking(gate(scope, own_name, kind), replace(JOB, may_be_live=True)) is (kind in BLOCKS_STARTED)
+    assert is_blocking(gate(scope, own_name, kind), replace(JOB, ignore_blackouts=True)) is (
+        kind is not GateKind.BLACKOUT
+    )
     if scope is not Scope.ALL:
         assert not is_blocking(gate(scope, "another", kind), JOB)
         assert not is_blocking(gate(scope, "", kind), replace(JOB, account=None, brand=None))
     if scope in (Scope.ALL, Scope.QUEUE, Scope.CHANNEL):
-        assert is_blocking(gate(scope, ours, kind), replace(JOB, account=None, brand=None, may_be_live=True))
+        assert is_blocking(gate(scope, own_name, kind), replace(JOB, account=None, brand=None, may_be_live=True))
 
 
 @pytest.mark.parametrize(

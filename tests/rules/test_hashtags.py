@@ -1,4 +1,4 @@
-"""How hashtags are written."""
+"""How hashtags are normalized, found, appended and checked."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TAGS = st.lists(st.text(alphabet="abAB éß", max_size=5), max_size=6)
     ("written", "tag"),
     [("#rome", "rome"), (" ## Rome ", "Rome"), ("＃東京", "東京"), ("new york", "newyork"), ("#", "")],
 )
-def test_a_hashtag_is_written_without_sign_and_spaces(written: str, tag: str) -> None:
+def test_a_hashtag_is_normalized_without_sign_and_spaces(written: str, tag: str) -> None:
     assert normalize_tag(written) == tag
 
 
-def test_a_hashtag_in_two_spellings_is_one_and_the_first_counts() -> None:
+def test_a_hashtag_in_two_spellings_counts_once_in_the_first_spelling() -> None:
     assert normalize_tags(["Rome", "#rome", "", "ROME", "café", unicodedata.normalize("NFD", "Café")]) == (
         "Rome",
         "café",
@@ -57,7 +57,7 @@ def test_hashtags_are_found_where_networks_find_them(text: str, tags: tuple[str,
         (["##b"], ["b"], "##b\n\n#b"),  # no network finds a hashtag in ##b
     ],
 )
-def test_hashtags_are_appended_without_saying_any_twice(parts: list[str], tags: list[str], result: str) -> None:
+def test_hashtags_are_appended_only_if_missing(parts: list[str], tags: list[str], result: str) -> None:
     assert append_tags(parts, tags) == result
 
 
@@ -71,7 +71,7 @@ def test_every_hashtag_is_in_the_text_and_none_is_appended_twice(text: str, writ
 
 
 @pytest.mark.parametrize(
-    ("tag", "said"),
+    ("tag", "message"),
     [
         ("rock-n-roll", "cut to “#rock”"),
         ("c++", "cannot contain “+”"),
@@ -80,12 +80,12 @@ def test_every_hashtag_is_in_the_text_and_none_is_appended_twice(text: str, writ
         ("😀", "is not a hashtag"),
     ],
 )
-def test_a_hashtag_that_would_not_work_is_a_warning(tag: str, said: str) -> None:
+def test_a_hashtag_that_networks_cut_or_reject_is_a_warning(tag: str, message: str) -> None:
     (problem,) = check_tags([tag], "hashtags")
-    assert said in problem.message
+    assert message in problem.message
     assert f"“#{tag}”" in problem.message
 
 
 @pytest.mark.parametrize("tag", ["rome", "new_york", "2026goals", "東京", "हिन्दी", "", "#ok"])
-def test_a_hashtag_that_works_is_none(tag: str) -> None:
+def test_a_valid_hashtag_is_no_warning(tag: str) -> None:
     assert check_tags([tag], "hashtags") == []

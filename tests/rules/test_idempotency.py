@@ -1,4 +1,4 @@
-"""The key of a job: equal for equal words, different for any other."""
+"""Idempotency keys: equal for equal input, different for any other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIRS = [
     ("k\x00", "a"), ("k", "\x00a"),
 ]  # fmt: skip
 
-# Few letters, so that hypothesis comes upon texts that would run together if they were merely joined.
+# Few letters, so that Hypothesis finds texts that would collide if they were only concatenated.
 TEXTS = st.text(alphabet="ab1:\0", max_size=4)
 LISTS = st.lists(TEXTS, max_size=4)
 INSTANTS = st.datetimes(min_value=datetime(2025, 1, 1), max_value=datetime(2040, 1, 1))  # noqa: DTZ001 - made aware
@@ -52,86 +52,88 @@ CAPTIONS = st.fixed_dictionaries(
 NOON = datetime(2026, 12, 24, 12, tzinfo=UTC)
 
 
-def test_no_two_pairs_run_together_into_one_key() -> None:
+def test_different_pairs_have_different_keys() -> None:
     for one, other in itertools.combinations(PAIRS, 2):
         assert make_job_key(*one) != make_job_key(*other), (one, other)
 
 
-def hashed(*parts: str) -> str:
+def hash_parts(*parts: str) -> str:
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part.encode() for part in parts)).hexdigest()
 
 
-def test_a_key_is_the_same_for_ever() -> None:
+def test_a_job_key_never_changes() -> None:
     expected = hashlib.sha256(b"\0\0\0\0\0\0\0\x05order\0\0\0\0\0\0\0\x04acme").hexdigest()
     assert make_job_key("order", "acme") == expected
 
 
-def test_a_key_without_an_account_is_that_of_the_empty_account() -> None:
+def test_no_account_and_an_empty_account_have_the_same_key() -> None:
     assert make_job_key("order", None) == make_job_key("order", "")
 
 
-def test_a_plan_s_key_is_the_same_for_ever() -> None:
+def test_a_plan_key_never_changes() -> None:
     key = make_plan_key(brand="acme", channel="x", account="a-1", scheduled_at=NOON, media_hash="m", caption_hash="c")
-    assert key == hashed("acme", "x", "a-1", "2026-12-24T12:00:00.000000+00:00", "m", "c")
+    assert key == hash_parts("acme", "x", "a-1", "2026-12-24T12:00:00.000000+00:00", "m", "c")
 
 
-def test_the_hashes_of_captions_and_media_are_the_same_for_ever() -> None:
-    assert hash_media(["m", "n"]) == hashed("2", "m", "n")
-    assert hash_caption("Ciao {{name}}", {"name": "Ada"}) == hashed("Ciao {{name}}", "2", "name", "Ada", "0", "", "0")
-    assert make_fingerprint("a", ("b", "c"), ["d"]) == hashed("a", "2", "b", "c", "1", "d")
+def test_caption_and_media_hashes_never_change() -> None:
+    assert hash_media(["m", "n"]) == hash_parts("2", "m", "n")
+    assert hash_caption("Ciao {{name}}", {"name": "Ada"}) == hash_parts(
+        "Ciao {{name}}", "2", "name", "Ada", "0", "", "0"
+    )
+    assert make_fingerprint("a", ("b", "c"), ["d"]) == hash_parts("a", "2", "b", "c", "1", "d")
 
 
 @given(PLANS, PLANS)
-def test_no_two_plans_run_together(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_different_plans_have_different_keys(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert (make_plan_key(**one) == make_plan_key(**other)) == (one == other)
 
 
 @given(PLANS, st.sampled_from(["brand", "channel", "account", "media_hash", "caption_hash"]), TEXTS)
-def test_every_part_of_a_plan_counts(plan: dict[str, Any], part: str, said: str) -> None:
-    assume(plan[part] != said)
-    assert make_plan_key(**plan) != make_plan_key(**plan | {part: said})
+def test_every_field_of_a_plan_changes_its_key(plan: dict[str, Any], part: str, value: str) -> None:
+    assume(plan[part] != value)
+    assert make_plan_key(**plan) != make_plan_key(**plan | {part: value})
 
 
 @given(PLANS, st.permutations(["brand", "channel", "account", "media_hash", "caption_hash"]))
-def test_what_is_said_in_another_place_is_another_plan(plan: dict[str, Any], order: list[str]) -> None:
+def test_values_in_swapped_fields_change_the_plan_key(plan: dict[str, Any], order: list[str]) -> None:
     moved = plan | {name: plan[place] for name, place in zip(sorted(order), order, strict=True)}
     assert (make_plan_key(**plan) == make_plan_key(**moved)) == (plan == moved)
 
 
 @given(PLANS, st.integers(-14 * 60, 14 * 60))
-def test_an_instant_is_the_same_in_every_zone(plan: dict[str, Any], minutes: int) -> None:
+def test_a_plan_key_does_not_depend_on_the_time_zone(plan: dict[str, Any], minutes: int) -> None:
     elsewhere = plan["scheduled_at"].astimezone(timezone(timedelta(minutes=minutes)))
     assert make_plan_key(**plan) == make_plan_key(**plan | {"scheduled_at": elsewhere})
 
 
-def test_a_plan_at_no_certain_instant_is_refused() -> None:
+def test_a_plan_without_a_time_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="aware"):
         key(Content(body="a"), scheduled_at=NOON.replace(tzinfo=None))
 
 
 @given(TEXTS, TEXTS, PLANS)
-def test_a_caller_s_key_is_never_that_of_a_plan(caller_key: str, account: str, plan: dict[str, Any]) -> None:
+def test_a_job_key_never_equals_a_plan_key(caller_key: str, account: str, plan: dict[str, Any]) -> None:
     assert make_job_key(caller_key, account) != make_plan_key(**plan)
 
 
 @given(CAPTIONS, CAPTIONS)
-def test_no_two_captions_run_together(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_different_captions_have_different_hashes(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert (hash_caption(**one) == hash_caption(**other)) == (one == other)
 
 
 @given(CAPTIONS)
-def test_placeholders_count_in_whatever_order_they_are_given(caption: dict[str, Any]) -> None:
+def test_the_order_of_placeholders_does_not_change_the_hash(caption: dict[str, Any]) -> None:
     turned = dict(reversed(caption["placeholders"].items()))
     assert hash_caption(**caption) == hash_caption(**caption | {"placeholders": turned})
 
 
 @given(LISTS, LISTS)
-def test_no_two_lists_of_media_run_together(one: list[str], other: list[str]) -> None:
+def test_different_media_have_different_hashes(one: list[str], other: list[str]) -> None:
     assert (hash_media(one) == hash_media(other)) == (one == other)
 
 
 @given(st.tuples(TEXTS, LISTS.map(tuple), LISTS), st.tuples(TEXTS, LISTS.map(tuple), LISTS))
-def test_no_two_fingerprints_run_together(one: Any, other: Any) -> None:
+def test_different_parts_have_different_fingerprints(one: Any, other: Any) -> None:
     assert (make_fingerprint(*one) == make_fingerprint(*other)) == (one == other)
 
 
@@ -155,7 +157,7 @@ BODY = Content(body="Ciao {{name}}", placeholders={"name": "Ada"})
         Content(body="Ciao {{name}}", placeholders={"name": "Ada"}, overrides={"x": ContentOverride(body="other")}),
     ],
 )
-def test_a_content_s_key_is_what_is_said_on_that_channel(same: Content) -> None:
+def test_a_content_key_depends_only_on_what_the_channel_publishes(same: Content) -> None:
     assert key(same) == key(BODY)
 
 
@@ -173,16 +175,16 @@ def test_a_content_s_key_is_what_is_said_on_that_channel(same: Content) -> None:
         ),
     ],
 )
-def test_anything_else_said_there_is_another_job(other: Content) -> None:
+def test_any_change_of_the_published_content_changes_the_key(other: Content) -> None:
     assert key(other) != key(BODY)
 
 
-def test_a_picture_with_a_checksum_may_move() -> None:
+def test_an_image_with_a_checksum_keeps_its_key_at_another_url() -> None:
     moved = [Content(media=(MediaRef(url=f"http://{host}.example/1.png", checksum="abc"),)) for host in "ab"]
     assert key(moved[0]) == key(moved[1])
 
 
-def test_each_account_brand_channel_and_instant_has_a_key_of_its_own() -> None:
+def test_each_account_brand_channel_and_time_has_its_own_key() -> None:
     changes: list[dict[str, Any]] = [
         {}, {"account": "b"}, {"brand": None}, {"channel": "x"}, {"scheduled_at": NOON + timedelta(microseconds=1)},
     ]  # fmt: skip

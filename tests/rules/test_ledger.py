@@ -1,4 +1,4 @@
-"""What may be done about a visible call: tables of ledgers and what they mean, and what holds for every ledger."""
+"""The ledger rules: when a visible call may be sent again, as tables and as properties of every ledger."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HOUR = timedelta(hours=1)
 
 
 def intent(number: int = 1, step: str = "post", position: int = 0) -> IntentEntry:
-    """The first an hour ago, each of the next a minute later."""
+    """Return an intent: number 1 is an hour old, each following one a minute younger."""
     at = NOW - HOUR + timedelta(minutes=number - 1)
     lookup_at = at + timedelta(seconds=40)
     return IntentEntry(
@@ -59,12 +59,12 @@ def intent(number: int = 1, step: str = "post", position: int = 0) -> IntentEntr
     )
 
 
-def accepted(remote_id: str = "r1", number: int = 1, step: str = "post") -> ReceiptEntry:
+def acceptance(remote_id: str = "r1", number: int = 1, step: str = "post") -> ReceiptEntry:
     receipt = Receipt(remote_id=remote_id)
     return ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
 
 
-def refused(number: int = 1, step: str = "post") -> ReceiptEntry:
+def refusal(number: int = 1, step: str = "post") -> ReceiptEntry:
     return ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
 
 
@@ -89,64 +89,64 @@ FIRST = Accepted(Receipt(remote_id="r1"))
         (ledger(), ReadyToSend(1)),
         (ledger(intent(1, "other")), ReadyToSend(1)),
         (ledger(intent()), lost(1)),
-        (ledger(intent(), refused()), ReadyToSend(2)),
-        (ledger(intent(), accepted()), FIRST),
-        (ledger(accepted()), FIRST),  # a fact from anyone, even without the intent
-        (ledger(intent(), accepted(step="other")), lost(1)),
-        (ledger(intent(), accepted(number=2)), FIRST),
+        (ledger(intent(), refusal()), ReadyToSend(2)),
+        (ledger(intent(), acceptance()), FIRST),
+        (ledger(acceptance()), FIRST),  # a receipt counts even without its intent
+        (ledger(intent(), acceptance(step="other")), lost(1)),
+        (ledger(intent(), acceptance(number=2)), FIRST),
         (ledger(intent(1), intent(2)), lost(2, many=2)),
-        (ledger(intent(1), intent(2), refused(2)), UncertainStep(intent(1), intent(1).intended_at, 3, 1)),
-        (ledger(intent(1), intent(2), refused(1)), lost(2, first=2)),
-        (ledger(intent(1), intent(2), refused(1), refused(2)), ReadyToSend(3)),
-        (ledger(intent(1), intent(2), accepted(number=1)), FIRST),
-        (ledger(intent(1), intent(2), accepted(number=2)), FIRST),
-        (ledger(intent(), refused(), accepted()), FIRST),  # a person said no, and then the answer came
-        (ledger(intent(), accepted("r1"), accepted("r2")), FIRST),
+        (ledger(intent(1), intent(2), refusal(2)), UncertainStep(intent(1), intent(1).intended_at, 3, 1)),
+        (ledger(intent(1), intent(2), refusal(1)), lost(2, first=2)),
+        (ledger(intent(1), intent(2), refusal(1), refusal(2)), ReadyToSend(3)),
+        (ledger(intent(1), intent(2), acceptance(number=1)), FIRST),
+        (ledger(intent(1), intent(2), acceptance(number=2)), FIRST),
+        (ledger(intent(), refusal(), acceptance()), FIRST),  # refused by a person, then the response arrived
+        (ledger(intent(), acceptance("r1"), acceptance("r2")), FIRST),
     ],
 )
-def test_what_became_of_a_step(known: Ledger, expected: StepStatus) -> None:
+def test_the_ledger_decides_the_status_of_a_step(known: Ledger, expected: StepStatus) -> None:
     assert get_step_status(known, "post") == expected
 
 
-THREAD = (intent(1, "part 1"), intent(2, "part 1"), accepted("r1", 2, "part 1"), intent(1, "part 2", 1))
+THREAD = (intent(1, "part 1"), intent(2, "part 1"), acceptance("r1", 2, "part 1"), intent(1, "part 2", 1))
 
 
 @pytest.mark.parametrize(
-    ("known", "in_doubt", "behind_it", "out"),
+    ("known", "in_doubt", "open_intents", "live"),
     [
         (ledger(), [], [], False),
-        (ledger(intent(), refused()), [], [], False),
-        (ledger(intent(), accepted()), [], [], True),
+        (ledger(intent(), refusal()), [], [], False),
+        (ledger(intent(), acceptance()), [], [], True),
         (ledger(intent()), [("post", 1)], [("post", 1)], True),
         (ledger(intent(1), intent(2)), [("post", 2)], [("post", 1), ("post", 2)], True),
-        (ledger(intent(1), intent(2), refused(2)), [("post", 1)], [("post", 1)], True),
+        (ledger(intent(1), intent(2), refusal(2)), [("post", 1)], [("post", 1)], True),
         (ledger(*THREAD), [("part 2", 1)], [("part 2", 1)], True),
-        (ledger(*THREAD, refused(1, "part 2")), [], [], True),
+        (ledger(*THREAD, refusal(1, "part 2")), [], [], True),
     ],
 )
-def test_what_is_in_doubt_and_what_is_out(
-    known: Ledger, in_doubt: list[tuple[str, int]], behind_it: list[tuple[str, int]], out: bool
+def test_the_ledger_lists_doubts_and_whether_a_post_can_be_live(
+    known: Ledger, in_doubt: list[tuple[str, int]], open_intents: list[tuple[str, int]], live: bool
 ) -> None:
     assert [(doubt.step, doubt.number) for doubt in list_uncertain_intents(known)] == in_doubt
-    assert [(call.step, call.number) for call in list_open_intents(known)] == behind_it
-    assert can_be_live(known) is out
+    assert [(call.step, call.number) for call in list_open_intents(known)] == open_intents
+    assert can_be_live(known) is live
 
 
 @pytest.mark.parametrize(
     ("known", "news", "expected"),
     [
-        ((), accepted("r1"), False),
-        ((accepted("r1"),), accepted("r2"), True),
-        ((accepted("r1", 1),), accepted("r2", 2), True),
-        ((accepted("r1", 1),), accepted("r1", 2), False),
-        ((accepted("r1"),), refused(2), False),
-        ((accepted("r1"), accepted("r2")), accepted("r3"), True),
-        ((accepted("r1"), accepted("r2", 2)), accepted("r1", 3), False),
-        ((accepted("r1"), accepted("r2")), accepted("r3", step="other"), False),
-        ((accepted("r1", step="other"),), accepted("r2"), False),
+        ((), acceptance("r1"), False),
+        ((acceptance("r1"),), acceptance("r2"), True),
+        ((acceptance("r1", 1),), acceptance("r2", 2), True),
+        ((acceptance("r1", 1),), acceptance("r1", 2), False),
+        ((acceptance("r1"),), refusal(2), False),
+        ((acceptance("r1"), acceptance("r2")), acceptance("r3"), True),
+        ((acceptance("r1"), acceptance("r2", 2)), acceptance("r1", 3), False),
+        ((acceptance("r1"), acceptance("r2")), acceptance("r3", step="other"), False),
+        ((acceptance("r1", step="other"),), acceptance("r2"), False),
     ],
 )
-def test_what_is_out_there_under_one_id_more_than_was_known_is_a_duplicate(
+def test_a_second_remote_id_for_a_step_is_a_duplicate(
     known: tuple[ReceiptEntry, ...], news: ReceiptEntry, expected: bool
 ) -> None:
     assert is_duplicate_receipt(ledger(*known, news), news) is expected
@@ -160,72 +160,72 @@ STEP = StepEntry(name="picture", position=0, asked_at=NOW)
     [
         (ledger(STEP), {0: "picture"}),
         (ledger(STEP, intent(position=1)), {0: "picture", 1: "post"}),
-        (ledger(intent(position=1), accepted()), {1: "post"}),
-        (ledger(intent(position=1), refused()), {}),
-        (ledger(intent(position=1), refused(), accepted()), {1: "post"}),
-        (ledger(intent(1), intent(2), refused(1)), {0: "post"}),
-        (ledger(intent(1), intent(2), refused(1), refused(2)), {}),
+        (ledger(intent(position=1), acceptance()), {1: "post"}),
+        (ledger(intent(position=1), refusal()), {}),
+        (ledger(intent(position=1), refusal(), acceptance()), {1: "post"}),
+        (ledger(intent(1), intent(2), refusal(1)), {0: "post"}),
+        (ledger(intent(1), intent(2), refusal(1), refusal(2)), {}),
     ],
 )
-def test_where_each_step_stands_but_what_was_refused_stands_nowhere(known: Ledger, expected: dict[int, str]) -> None:
+def test_every_step_has_a_position_except_refused_ones(known: Ledger, expected: dict[int, str]) -> None:
     assert map_positions(known) == expected
 
 
-# After a look, or without one
+# After a lookup, or without one
 
 RECEIPT = Receipt(remote_id="r1")
-SEEN, UNSEEN, UNSURE = Found(RECEIPT), NotFound(), CannotTell("there are two")
+FOUND, NOT_FOUND, CANNOT_TELL = Found(RECEIPT), NotFound(), CannotTell("there are two")
 
 
 @pytest.mark.parametrize(
     "resend", [SAME_HANDLE, DUPLICATE_RULE, NEVER, resend_with_key(2 * HOUR), resend_with_key(HOUR / 2)]
 )
-def test_what_is_found_is_accepted(resend: Resend) -> None:
-    assert decide_after_lookup(SEEN, lost(1), resend, NOW) == Accepted(RECEIPT)
+def test_a_found_post_is_accepted(resend: Resend) -> None:
+    assert decide_after_lookup(FOUND, lost(1), resend, NOW) == Accepted(RECEIPT)
 
 
 @pytest.mark.parametrize(
-    ("sighting", "resend", "again"),
+    ("result", "resend", "again"),
     [
-        (UNSEEN, SAME_HANDLE, True),
-        (UNSEEN, DUPLICATE_RULE, True),
-        (UNSEEN, resend_with_key(2 * HOUR), True),
-        (UNSEEN, resend_with_key(HOUR), False),
-        (UNSEEN, NEVER, False),
-        (UNSURE, SAME_HANDLE, False),
-        (UNSURE, NEVER, False),
+        (NOT_FOUND, SAME_HANDLE, True),
+        (NOT_FOUND, DUPLICATE_RULE, True),
+        (NOT_FOUND, resend_with_key(2 * HOUR), True),
+        (NOT_FOUND, resend_with_key(HOUR), False),
+        (NOT_FOUND, NEVER, False),
+        (CANNOT_TELL, SAME_HANDLE, False),
+        (CANNOT_TELL, NEVER, False),
     ],
 )
-def test_what_is_not_found_is_sent_again_only_where_that_is_harmless(
-    sighting: LookupResult, resend: Resend, again: bool
+def test_a_missing_post_is_resent_only_where_that_is_harmless(
+    result: LookupResult, resend: Resend, again: bool
 ) -> None:
-    decided = decide_after_lookup(sighting, lost(1), resend, NOW)
-    assert isinstance(decided, SendAgain if again else LookUpAgain)
-    if sighting is UNSURE:
-        assert decided == LookUpAgain("there are two")
+    decision = decide_after_lookup(result, lost(1), resend, NOW)
+    assert isinstance(decision, SendAgain if again else LookUpAgain)
+    if result is CANNOT_TELL:
+        assert decision == LookUpAgain("there are two")
 
 
 @pytest.mark.parametrize(
     ("resend", "again"),
     [(SAME_HANDLE, True), (resend_with_key(2 * HOUR), True), (resend_with_key(HOUR), False), (NEVER, False)],
 )
-def test_where_nobody_can_look_a_person_is_asked_unless_sending_again_is_harmless(resend: Resend, again: bool) -> None:
+def test_without_a_lookup_a_person_decides_unless_a_resend_is_harmless(resend: Resend, again: bool) -> None:
     assert isinstance(decide_without_lookup(lost(1), resend, NOW), SendAgain if again else AskPerson)
 
 
 @pytest.mark.parametrize(("past", "good"), [(-1, True), (0, False), (1, False)])
-def test_a_key_is_good_for_a_while_counted_from_its_first_use(past: int, good: bool) -> None:
+def test_an_idempotency_key_expires_after_its_first_use(past: int, good: bool) -> None:
     key, first_used_at = resend_with_key(timedelta(minutes=30)), intent(1).intended_at
     at = first_used_at + timedelta(minutes=30, seconds=past)
     assert can_resend(lost(1), key, at) is good
-    assert can_resend(lost(2, first=1, many=2), key, at) is good, "using it again makes it no younger"
+    assert can_resend(lost(2, first=1, many=2), key, at) is good, "using the key again does not extend it"
 
 
 @pytest.mark.parametrize(
-    ("answers", "again"), [(1, True), (MAX_LOST_RESPONSES - 1, True), (MAX_LOST_RESPONSES, False), (99, False)]
+    ("lost_responses", "again"), [(1, True), (MAX_LOST_RESPONSES - 1, True), (MAX_LOST_RESPONSES, False), (99, False)]
 )
-def test_what_is_harmless_is_not_repeated_for_ever(answers: int, again: bool) -> None:
-    assert can_resend(lost(answers, many=answers), SAME_HANDLE, NOW) is again
+def test_harmless_resends_end_after_too_many_lost_responses(lost_responses: int, again: bool) -> None:
+    assert can_resend(lost(lost_responses, many=lost_responses), SAME_HANDLE, NOW) is again
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_what_is_harmless_is_not_repeated_for_ever(answers: int, again: bool) ->
         (Failure(FailureKind.PERMANENT, "too long"), Reject("too long")),
     ],
 )
-def test_a_no_has_its_outcome(failure: Failure, expected: Outcome) -> None:
+def test_each_failure_has_an_outcome(failure: Failure, expected: Outcome) -> None:
     assert to_outcome(failure, NOW) == expected
 
 
@@ -250,7 +250,7 @@ steps = st.sampled_from(("part 1", "part 2", "part 3"))
 numbers = st.integers(1, 4)
 intents = st.builds(intent, numbers, steps)
 facts = st.one_of(
-    st.builds(accepted, st.sampled_from(("r1", "r2", "r3")), numbers, steps), st.builds(refused, numbers, steps)
+    st.builds(acceptance, st.sampled_from(("r1", "r2", "r3")), numbers, steps), st.builds(refusal, numbers, steps)
 )
 ledgers = st.builds(
     lambda intents, facts: ledger(*sorted(intents, key=lambda entry: (entry.step, entry.number)), *facts),
@@ -260,53 +260,51 @@ ledgers = st.builds(
 
 
 @given(ledgers, steps)
-def test_nothing_is_sent_that_is_out_there_or_may_be(known: Ledger, step: str) -> None:
-    ours = [entry for entry in known.intents if entry.step == step]
-    answers = {number: {fact.verdict for fact in known.receipts if (fact.step, fact.number) == (step, number)}
+def test_no_step_that_may_be_live_is_ready_to_send(known: Ledger, step: str) -> None:
+    step_intents = [entry for entry in known.intents if entry.step == step]
+    verdicts = {number: {fact.verdict for fact in known.receipts if (fact.step, fact.number) == (step, number)}
                for number in range(1, 5)}  # fmt: skip
     match get_step_status(known, step):
         case ReadyToSend(number):
-            assert all(answers[entry.number] == {Verdict.REFUSED} for entry in ours)
-            assert all(entry.number < number for entry in ours), "an intent is never used twice"
+            assert all(verdicts[entry.number] == {Verdict.REFUSED} for entry in step_intents)
+            assert all(entry.number < number for entry in step_intents), "an intent is never used twice"
         case UncertainStep(doubted, first_at, number, many):
-            assert doubted in ours
-            assert not answers[doubted.number]
+            assert doubted in step_intents
+            assert not verdicts[doubted.number]
             assert first_at <= doubted.intended_at
-            assert all(entry.number < number for entry in ours)
-            assert many == sum(not answers[entry.number] for entry in ours)
+            assert all(entry.number < number for entry in step_intents)
+            assert many == sum(not verdicts[entry.number] for entry in step_intents)
         case Accepted(receipt):
             assert receipt in [fact.receipt for fact in known.receipts if fact.step == step]
 
 
 @given(ledgers)
-def test_the_doubts_are_the_steps_in_doubt_each_once(known: Ledger) -> None:
-    named = [doubt.step for doubt in list_uncertain_intents(known)]
-    assert sorted(named) == sorted({entry.step for entry in known.intents if is_doubtful(known, entry.step)})
-    assert {entry.step for entry in list_open_intents(known)} == set(named)
+def test_each_uncertain_step_is_listed_once(known: Ledger) -> None:
+    steps_in_doubt = [doubt.step for doubt in list_uncertain_intents(known)]
+    assert sorted(steps_in_doubt) == sorted({entry.step for entry in known.intents if is_in_doubt(known, entry.step)})
+    assert {entry.step for entry in list_open_intents(known)} == set(steps_in_doubt)
 
 
 @given(ledgers, st.sampled_from([*Verdict]))
-def test_an_answer_to_everything_in_doubt_leaves_no_doubt(known: Ledger, verdict: Verdict) -> None:
-    told = [
-        accepted("new", call.number, call.step) if verdict is Verdict.ACCEPTED else refused(call.number, call.step)
+def test_a_receipt_for_every_open_intent_leaves_no_doubt(known: Ledger, verdict: Verdict) -> None:
+    new_receipts = [
+        acceptance("new", call.number, call.step) if verdict is Verdict.ACCEPTED else refusal(call.number, call.step)
         for call in list_open_intents(known)
     ]
-    assert list_uncertain_intents(ledger(*known.intents, *known.receipts, *told)) == []
+    assert list_uncertain_intents(ledger(*known.intents, *known.receipts, *new_receipts)) == []
 
 
 @given(ledgers, st.integers(0, 200), st.sampled_from([SAME_HANDLE, NEVER, resend_with_key(HOUR)]))
-def test_only_a_found_one_is_accepted_and_only_a_harmless_one_sent_again(
-    known: Ledger, minutes: int, resend: Resend
-) -> None:
+def test_a_missing_post_is_resent_exactly_when_it_can_be_resent(known: Ledger, minutes: int, resend: Resend) -> None:
     for step in ("part 1", "part 2", "part 3"):
         doubt = get_step_status(known, step)
         if isinstance(doubt, UncertainStep):
             at = NOW + timedelta(minutes=minutes)
-            decided = decide_after_lookup(UNSEEN, doubt, resend, at)
-            assert isinstance(decided, SendAgain) is can_resend(doubt, resend, at)
+            decision = decide_after_lookup(NOT_FOUND, doubt, resend, at)
+            assert isinstance(decision, SendAgain) is can_resend(doubt, resend, at)
             assert isinstance(decide_without_lookup(doubt, resend, at), SendAgain) is can_resend(doubt, resend, at)
             assert can_resend(doubt, resend, at) <= resend.harmless
 
 
-def is_doubtful(known: Ledger, step: str) -> bool:
+def is_in_doubt(known: Ledger, step: str) -> bool:
     return isinstance(get_step_status(known, step), UncertainStep)

@@ -1,4 +1,4 @@
-"""Which moves a job may make, as a table."""
+"""The legal moves between job states, as a table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LEGAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("current", "wanted"), list(itertools.product(State, State)))
-def test_a_job_makes_the_legal_moves_and_no_others(current: State, wanted: State) -> None:
-    assert can_move(current, wanted) == ((current.value, wanted.value) in LEGAL)
+@pytest.mark.parametrize(("current", "target"), list(itertools.product(State, State)))
+def test_a_job_makes_only_legal_moves(current: State, target: State) -> None:
+    assert can_move(current, target) == ((current.value, target.value) in LEGAL)
 
 
-def test_the_table_knows_every_state() -> None:
+def test_the_table_of_moves_has_every_state() -> None:
     assert set(MOVES) == set(State)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a post on a network, in words for who wrote it."""
+"""How a post is checked against the limits of a network, and which problems are reported."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def the_problem(content: Content, limits: NetworkLimits = LIMITS) -> Problem:
         Content(body="a" * 20, media=(PICTURE,)),
     ],
 )
-def test_what_fits_has_no_problem(content: Content) -> None:
+def test_a_content_within_the_limits_has_no_problem(content: Content) -> None:
     assert problems(content) == []
 
 
-def test_a_text_that_is_too_long_is_told_by_how_much_where_and_what_to_do() -> None:
+def test_a_long_text_is_reported_with_its_excess_field_and_advice() -> None:
     assert the_problem(Content(body="a" * 32)) == Problem(
         Severity.ERROR,
         "text",
@@ -59,32 +59,32 @@ def test_a_text_that_is_too_long_is_told_by_how_much_where_and_what_to_do() -> N
     )
 
 
-def test_one_character_too_many_is_one() -> None:
+def test_an_excess_of_one_character_is_singular() -> None:
     assert "is 1 character too long" in the_problem(Content(body="a" * 21)).message
 
 
-def test_every_measure_of_a_network_counts() -> None:
+def test_every_length_limit_of_a_network_is_checked() -> None:
     message = the_problem(Content(body="😀" * 15)).message
     assert "20 bytes too long for Mastodon: it has 60, and the maximum is 40 (an accented letter" in message
 
 
-def test_hashtags_are_part_of_the_length() -> None:
+def test_hashtags_count_towards_the_length() -> None:
     assert "it has 25, and the maximum is 20" in the_problem(Content(body="a" * 18, hashtags=("rome",))).message
 
 
-def test_each_part_of_a_thread_is_measured_by_itself() -> None:
+def test_each_part_of_a_thread_is_measured_separately() -> None:
     problem = the_problem(Content(body="a", thread=("b", "c" * 21)))
     assert problem.field == "thread[1]"
     assert problem.message.startswith("Part 3 of the thread is 1 character too long for Mastodon")
 
 
-def test_where_there_are_no_threads_the_further_parts_are_refused() -> None:
+def test_a_thread_is_refused_where_the_network_has_none() -> None:
     problem = the_problem(Content(body="a", thread=("b",)), replace(LIMITS, threads=False))
     assert problem.field == "thread"
     assert "Mastodon has no threads" in problem.message
 
 
-def test_a_caption_has_its_own_length_and_only_with_media() -> None:
+def test_a_text_with_media_has_its_own_length_limit() -> None:
     assert problems(Content(body="a" * 20), SHORT_CAPTION) == []
     problem = the_problem(Content(body="😀😀😀", thread=("b" * 20,), media=(PICTURE,)), SHORT_CAPTION)
     assert problem.message == (
@@ -94,41 +94,41 @@ def test_a_caption_has_its_own_length_and_only_with_media() -> None:
     )
 
 
-def test_links_are_counted_as_the_network_does_and_that_is_said() -> None:
+def test_links_count_as_on_the_network_and_the_message_says_so() -> None:
     limits = replace(LIMITS, text=(LengthLimit(measure=Measure.GRAPHEMES, most=30, link=23),))
     assert problems(Content(body="look: https://a.example/" + "x" * 100), limits) == []
     assert "(every link counts as 23)" in the_problem(Content(body="look here: https://a.example"), limits).message
 
 
-def test_an_option_that_counts_as_part_of_the_text_is_measured_with_it() -> None:
+def test_an_option_that_counts_as_text_is_measured_with_it() -> None:
     limits = replace(LIMITS, counted=("spoiler_text",))
-    said = {"mastodon": ContentOverride(options={"spoiler_text": "spoilers", "language": "it"})}
-    assert problems(Content(body="a" * 12, overrides=said), limits) == []
-    assert the_problem(Content(body="a", thread=("a" * 13,), overrides=said), limits).message.startswith(
+    override = {"mastodon": ContentOverride(options={"spoiler_text": "spoilers", "language": "it"})}
+    assert problems(Content(body="a" * 12, overrides=override), limits) == []
+    assert the_problem(Content(body="a", thread=("a" * 13,), overrides=override), limits).message.startswith(
         "Part 2 of the thread with spoiler_text is 1 character too long for Mastodon: it has 21, and the maximum is 20."
     )
 
 
 @pytest.mark.parametrize("body", ["", "  \n"])
-def test_nothing_at_all_cannot_be_published(body: str) -> None:
+def test_an_empty_content_cannot_be_published(body: str) -> None:
     problem = the_problem(Content(body=body, thread=("",)))
     assert (problem.severity, problem.field) == (Severity.ERROR, "text")
     assert "The post for Mastodon is empty" in problem.message
 
 
-def test_an_empty_part_of_a_thread_is_named() -> None:
+def test_an_empty_part_of_a_thread_is_reported_by_its_number() -> None:
     assert the_problem(Content(body="a", thread=("b", " "))).message.startswith("Part 3 of the thread is empty")
     assert the_problem(Content(thread=("b",))).message.startswith("The first part of the thread is empty")
     assert problems(Content(thread=("b",), media=(PICTURE,))) == []
 
 
-def test_a_title_where_there_is_none_is_a_warning() -> None:
+def test_a_title_for_a_network_without_titles_is_a_warning() -> None:
     problem = the_problem(Content(body="a", title="Sale"))
     assert (problem.severity, problem.field) == (Severity.WARNING, "title")
     assert problem.message.startswith("Mastodon has no titles")
 
 
-def test_a_title_where_there_is_one_has_a_length() -> None:
+def test_a_title_has_a_length_limit() -> None:
     limits = replace(LIMITS, title=(LengthLimit(measure=Measure.CHARACTERS, most=3),))
     assert problems(Content(body="a", title="Sal"), limits) == []
     assert the_problem(Content(body="a", title="Sale"), limits).message == (
@@ -137,16 +137,16 @@ def test_a_title_where_there_is_one_has_a_length() -> None:
     )
 
 
-def test_hashtags_are_counted_wherever_they_are() -> None:
+def test_hashtags_in_text_thread_and_list_are_counted_together() -> None:
     limits = replace(LIMITS, hashtags=2)
     assert problems(Content(body="#a #A", hashtags=("b",)), limits) == []
     message = the_problem(Content(body="#a #A", thread=("#c",), hashtags=("b",)), limits).message
     assert message == "Mastodon accepts 2 hashtags, and the post has 3. Remove 1."
 
 
-def test_a_problem_says_where_it_was_written() -> None:
-    said = ContentOverride(body="a" * 21, media=(PICTURE, PICTURE), title="T")
-    content = Content(body="a", thread=("b" * 21,), overrides={"mastodon": said})
+def test_a_problem_names_the_field_it_comes_from() -> None:
+    override = ContentOverride(body="a" * 21, media=(PICTURE, PICTURE), title="T")
+    content = Content(body="a", thread=("b" * 21,), overrides={"mastodon": override})
     assert [problem.field for problem in problems(content)] == [
         "overrides.mastodon.text",
         "thread[0]",
@@ -155,21 +155,21 @@ def test_a_problem_says_where_it_was_written() -> None:
     ]
 
 
-def test_what_rendering_met_with_is_told_too_and_errors_come_first() -> None:
-    found = problems(Content(body="{{x}}", hashtags=("2026",), title="T", media=(PICTURE, PICTURE)))
-    assert [str(problem.severity) for problem in found] == ["error", "error", "warning", "warning"]
-    assert "{{x}}" in found[0].message
+def test_rendering_problems_are_included_and_errors_come_first() -> None:
+    reported = problems(Content(body="{{x}}", hashtags=("2026",), title="T", media=(PICTURE, PICTURE)))
+    assert [str(problem.severity) for problem in reported] == ["error", "error", "warning", "warning"]
+    assert "{{x}}" in reported[0].message
 
 
 @given(st.text(alphabet="aè😀\n ", max_size=60))
-def test_a_text_has_an_error_exactly_if_it_is_beyond_a_measure(body: str) -> None:
+def test_a_text_has_an_error_exactly_if_it_exceeds_a_limit(body: str) -> None:
     (text,) = render_content(Content(body=body), "mastodon").parts
     fits = bool(text) and all(length.count(text) <= length.most for length in LIMITS.text)
     assert (problems(Content(body=body)) == []) == fits
 
 
 @given(st.integers(1, 200))
-def test_cutting_what_is_told_to_be_too_much_is_enough(count: int) -> None:
-    found = problems(Content(body="a" * count))
-    excess = int(found[0].message.split()[3]) if found else 0
+def test_removing_the_reported_excess_is_enough(count: int) -> None:
+    reported = problems(Content(body="a" * count))
+    excess = int(reported[0].message.split()[3]) if reported else 0
     assert count - excess == min(count, 20)

@@ -1,4 +1,4 @@
-"""Which instant a local time is."""
+"""How a local time becomes an instant, around every clock change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from postino.rules.local_time import Gap, Overlap, ResolvedTime, parse_time, res
 from postino.values.time_zones import list_zone_names
 from tests.rules.transitions import Transition, transitions
 
-# Half an hour, an hour less in winter, twice a year around Ramadan, half past, both hemispheres, none at all.
+# Half-hour changes, negative winter time, changes around Ramadan, both hemispheres, no changes at all.
 TRICKY = [
     "Europe/Rome", "Europe/Dublin", "America/New_York", "America/St_Johns", "Australia/Lord_Howe", "Africa/Casablanca",
     "Africa/El_Aaiun", "Pacific/Chatham", "Asia/Gaza", "America/Nuuk", "America/Havana", "America/Santiago",
@@ -23,7 +23,7 @@ MINUTE = timedelta(minutes=1)
 INSTANT = timedelta(microseconds=1)
 
 
-def wall(text: str) -> datetime:
+def local_time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
@@ -42,8 +42,8 @@ def at(text: str) -> datetime:
         ("Europe/Dublin", "2026-07-01T12:00", "2026-07-01T11:00"),
     ],
 )
-def test_a_time_that_comes_once_is_that_instant(zone: str, local: str, instant: str) -> None:
-    assert resolve_local_time(wall(local), zone) == ResolvedTime(at(instant))
+def test_a_local_time_that_occurs_once_is_that_instant(zone: str, local: str, instant: str) -> None:
+    assert resolve_local_time(local_time(local), zone) == ResolvedTime(at(instant))
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_a_time_that_comes_once_is_that_instant(zone: str, local: str, instant: 
         ),
     ],
 )  # fmt: skip
-def test_a_time_that_does_not_exist_is_the_first_instant_after_it_and_that_is_said(
+def test_a_time_in_a_gap_becomes_the_end_of_the_gap_with_a_note(
     zone: str, local: str, instant: str, sentence: str
 ) -> None:
-    resolved = resolve_local_time(wall(local), zone)
+    resolved = resolve_local_time(local_time(local), zone)
     assert resolved.at == at(instant)
     assert isinstance(resolved.note, Gap)
     assert resolved.note.message == sentence
@@ -107,17 +107,17 @@ def test_a_time_that_does_not_exist_is_the_first_instant_after_it_and_that_is_sa
         ),
     ],
 )  # fmt: skip
-def test_a_time_that_comes_twice_is_the_first_and_that_is_said(
+def test_a_time_that_occurs_twice_is_the_first_one_with_a_note(
     zone: str, local: str, instant: str, sentence: str
 ) -> None:
-    resolved = resolve_local_time(wall(local), zone)
+    resolved = resolve_local_time(local_time(local), zone)
     assert resolved.at == at(instant)
     assert isinstance(resolved.note, Overlap)
     assert resolved.note.message == sentence
 
 
 def check_gap(zone: str, change: Transition) -> None:
-    """By the offsets alone: before the gap the old one holds, from its end on the new one, and between is nothing."""
+    """Check that times before a gap use the old offset, times after it the new one, and times inside it the end."""
     opens, closes = (change.at + change.before).replace(tzinfo=None), (change.at + change.after).replace(tzinfo=None)
     for local in (opens - MINUTE, opens - INSTANT):
         assert resolve_local_time(local, zone) == ResolvedTime((local - change.before).replace(tzinfo=UTC)), (
@@ -135,7 +135,7 @@ def check_gap(zone: str, change: Transition) -> None:
 
 
 def check_overlap(zone: str, change: Transition) -> None:
-    """Between the two, both offsets hold, and the first instant is that of the old one."""
+    """Check that a time in an overlap is the instant with the old offset, which comes first."""
     opens, closes = (change.at + change.after).replace(tzinfo=None), (change.at + change.before).replace(tzinfo=None)
     for local in (opens - MINUTE, opens - INSTANT):
         assert resolve_local_time(local, zone) == ResolvedTime((local - change.before).replace(tzinfo=UTC)), (
@@ -156,7 +156,7 @@ def check_overlap(zone: str, change: Transition) -> None:
 
 
 def check_order(zone: str, change: Transition) -> None:
-    """A later time on the clock is never an earlier instant."""
+    """Check that a later local time is never an earlier instant."""
     middle = (change.at + min(change.before, change.after)).replace(tzinfo=None)
     locals_ = [middle + timedelta(minutes=7 * step) for step in range(-20, 30)]
     instants = [resolve_local_time(local, zone).at for local in locals_]
@@ -164,17 +164,17 @@ def check_order(zone: str, change: Transition) -> None:
 
 
 def check_round_trip(zone: str, change: Transition) -> None:
-    """What a clock shows leads back to its instant, except in the hour that was shown before."""
+    """Check that a local time leads back to its instant, except in a repeated hour."""
     fall = max(change.before - change.after, timedelta())
     for minutes in range(-90, 91, 15):
         instant = change.at + timedelta(minutes=minutes)
-        found = resolve_local_time(to_local_time(instant, zone), zone)
+        resolved = resolve_local_time(to_local_time(instant, zone), zone)
         if change.at <= instant < change.at + fall:
-            assert found.at == instant - fall, (zone, instant)
-            assert isinstance(found.note, Overlap)
-            assert found.note.again_at == instant
+            assert resolved.at == instant - fall, (zone, instant)
+            assert isinstance(resolved.note, Overlap)
+            assert resolved.note.again_at == instant
         else:
-            assert found.at == instant, (zone, instant)
+            assert resolved.at == instant, (zone, instant)
 
 
 def check(zone: str) -> int:
@@ -187,12 +187,12 @@ def check(zone: str) -> int:
 
 
 @pytest.mark.parametrize("zone", TRICKY)
-def test_every_change_of_the_clocks_of_a_tricky_zone(zone: str) -> None:
+def test_every_clock_change_of_a_tricky_zone(zone: str) -> None:
     assert (check(zone) > 0) == (zone not in ("Asia/Kolkata", "Etc/UTC"))
 
 
 @pytest.mark.slow
-def test_every_change_of_the_clocks_of_every_zone_until_2037() -> None:
+def test_every_clock_change_of_every_zone_until_2037() -> None:
     assert sum(check(zone) for zone in sorted(list_zone_names())) > 4_000
 
 
@@ -203,7 +203,7 @@ LOCALS = st.datetimes(min_value=datetime(1970, 1, 2), max_value=datetime(2100, 1
 @given(LOCALS, ZONES)
 @example(datetime(1993, 8, 21, 12), "Pacific/Kwajalein")  # noqa: DTZ001
 @example(datetime(1994, 12, 31, 12), "Pacific/Kiritimati")  # noqa: DTZ001
-def test_the_clocks_show_what_was_asked_for_unless_it_does_not_exist(local: datetime, zone: str) -> None:
+def test_a_resolved_time_shows_the_requested_local_time_except_in_a_gap(local: datetime, zone: str) -> None:
     resolved = resolve_local_time(local, zone)
     shown = to_local_time(resolved.at, zone)
     if isinstance(resolved.note, Gap):
@@ -214,25 +214,25 @@ def test_the_clocks_show_what_was_asked_for_unless_it_does_not_exist(local: date
 
 
 @given(LOCALS, LOCALS, ZONES)
-def test_a_later_time_on_the_clock_is_never_an_earlier_instant(one: datetime, other: datetime, zone: str) -> None:
+def test_a_later_local_time_is_never_an_earlier_instant(one: datetime, other: datetime, zone: str) -> None:
     earlier, later = sorted([one, other])
     assert resolve_local_time(earlier, zone).at <= resolve_local_time(later, zone).at
 
 
-def test_fold_is_of_no_account() -> None:
-    local = wall("2026-10-25T02:30")
+def test_fold_is_ignored() -> None:
+    local = local_time("2026-10-25T02:30")
     assert resolve_local_time(local.replace(fold=1), "Europe/Rome") == resolve_local_time(local, "Europe/Rome")
 
 
-def test_a_time_with_a_zone_is_not_local() -> None:
+def test_a_time_with_a_zone_is_refused_as_a_local_time() -> None:
     with pytest.raises(ValueError, match="no zone of its own"):
         resolve_local_time(at("2026-01-01T00:00"), "Europe/Rome")
 
 
-def test_a_zone_nobody_knows_is_refused_by_the_name_of_its_field() -> None:
-    with pytest.raises(WrongUse, match=r"'Europe/Roma'. Did you mean Europe/Rome\?") as refused:
-        resolve_local_time(wall("2026-01-01T00:00"), "Europe/Roma")
-    assert refused.value.field == "timezone"
+def test_an_unknown_zone_is_refused_with_its_field() -> None:
+    with pytest.raises(WrongUse, match=r"'Europe/Roma'. Did you mean Europe/Rome\?") as error:
+        resolve_local_time(local_time("2026-01-01T00:00"), "Europe/Roma")
+    assert error.value.field == "timezone"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_time_with_an_offset_is_an_instant_and_without_one_it_is_local(
     assert parse_time(text, timezone) == ResolvedTime(at(instant))
 
 
-def test_a_written_time_in_a_gap_is_reported() -> None:
+def test_a_parsed_time_in_a_gap_or_overlap_has_a_note() -> None:
     assert isinstance(parse_time("2026-03-29T02:30", "Europe/Rome").note, Gap)
     assert isinstance(parse_time("2026-10-25T02:30", "Europe/Rome").note, Overlap)
 
@@ -280,14 +280,14 @@ def test_a_written_time_in_a_gap_is_reported() -> None:
         ("2026-03-29T14:30[Europe/Rome]", "Europe/Rome", "at"),
     ],
 )
-def test_what_is_no_time_is_refused_by_the_name_of_its_field(text: str, timezone: str | None, field: str) -> None:
-    with pytest.raises(WrongUse) as refused:
+def test_an_invalid_time_is_refused_with_its_field(text: str, timezone: str | None, field: str) -> None:
+    with pytest.raises(WrongUse) as error:
         parse_time(text, timezone)
-    assert refused.value.field == field
+    assert error.value.field == field
 
 
 @given(st.text(alphabet="0123456789-+:TZ. ", max_size=30))
-def test_whatever_is_written_is_a_time_or_refused(text: str) -> None:
+def test_any_text_is_a_utc_time_or_refused(text: str) -> None:
     try:
         resolved = parse_time(text, "Europe/Rome")
     except WrongUse:

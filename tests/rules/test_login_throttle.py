@@ -1,4 +1,4 @@
-"""Who guesses waits longer each time, and never for ever."""
+"""Login throttling: each failure lengthens the wait, up to a maximum."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
     ("failures", "seconds"),
     [(0, None), (4, None), (5, 1), (6, 2), (7, 4), (14, 512), (15, 900), (100, 900), (10**9, 900)],
 )
-def test_how_long_the_next_guess_at_a_password_waits(failures: int, seconds: int | None) -> None:
+def test_the_wait_doubles_with_each_failed_login_up_to_a_maximum(failures: int, seconds: int | None) -> None:
     waits = None if seconds is None else NOW + timedelta(seconds=seconds)
     assert get_next_attempt_time(LoginFailures(failures, NOW), USER_POLICY) == waits
 
 
-def test_an_address_has_more_free_tries_than_a_name() -> None:
+def test_an_address_has_more_free_attempts_than_a_user() -> None:
     assert get_next_attempt_time(LoginFailures(19, NOW), ADDRESS_POLICY) is None
     assert get_next_attempt_time(LoginFailures(20, NOW), ADDRESS_POLICY) == NOW + timedelta(seconds=1)
 
 
 @given(failures=st.integers(0, 10**6), free=st.integers(1, 50))
 def test_more_failures_never_shorten_the_wait_and_the_wait_has_a_maximum(failures: int, free: int) -> None:
-    patience = ThrottlePolicy(free)
+    policy = ThrottlePolicy(free)
     now, next_one = (
-        get_next_attempt_time(LoginFailures(count, NOW), patience) or NOW for count in (failures, failures + 1)
+        get_next_attempt_time(LoginFailures(count, NOW), policy) or NOW for count in (failures, failures + 1)
     )
-    assert NOW <= now <= next_one <= NOW + patience.longest
+    assert NOW <= now <= next_one <= NOW + policy.longest
 
 
-def test_failures_add_up_until_they_lie_long_behind() -> None:
+def test_failures_add_up_until_they_are_old() -> None:
     once = record_failure(LoginFailures(), USER_POLICY, NOW)
     twice = record_failure(once, USER_POLICY, NOW + timedelta(hours=23))
     assert (once, twice.failures) == (LoginFailures(1, NOW), 2)
@@ -55,7 +55,7 @@ def test_failures_add_up_until_they_lie_long_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("result", "expected"),
     [
         (is_expired(None, NOW), False),
         (is_expired(NOW, NOW), True),
@@ -67,5 +67,5 @@ def test_failures_add_up_until_they_lie_long_behind() -> None:
         (is_worth_recording(NOW - timedelta(seconds=60), NOW), True),
     ],
 )
-def test_when_things_are_over_idle_or_worth_a_note(said: bool, wanted: bool) -> None:
-    assert said is wanted
+def test_sessions_expire_become_idle_and_record_their_use(result: bool, expected: bool) -> None:
+    assert result is expected

@@ -1,4 +1,4 @@
-"""Which pictures and films a network takes."""
+"""Which images and videos a network accepts."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_a_kind_is_guessed_from_the_end_of_the_path(url: str, type: str | None, 
     assert guess_kind(MediaRef(url=url)) is kind
 
 
-def test_a_kind_that_was_given_is_believed() -> None:
+def test_an_explicit_kind_overrides_the_guess() -> None:
     assert guess_kind(MediaRef(url="https://a.example/1.gif", kind=MediaKind.VIDEO)) is MediaKind.VIDEO
 
 
-def test_what_cannot_be_told_is_taken_for_a_picture_with_a_warning() -> None:
+def test_an_unknown_kind_becomes_an_image_with_a_warning() -> None:
     media = [MediaRef(url="https://a.example/1.png"), MediaRef(url="https://a.example/2")]
     assert [ref.kind for ref in fill_kinds(media)] == [MediaKind.IMAGE, MediaKind.IMAGE]
     (problem,) = check_kinds(media, "media")
@@ -58,7 +58,7 @@ def test_what_cannot_be_told_is_taken_for_a_picture_with_a_warning() -> None:
     assert "attachment 2" in problem.message
 
 
-def told(urls: list[str], limits: MediaLimits) -> list[tuple[str, str]]:
+def list_problems(urls: list[str], limits: MediaLimits) -> list[tuple[str, str]]:
     media = fill_kinds([MediaRef(url=f"https://a.example/{url}") for url in urls])
     return [(problem.field, problem.message) for problem in check_media(media, limits, "Anywhere", "media")]
 
@@ -75,12 +75,12 @@ def told(urls: list[str], limits: MediaLimits) -> list[tuple[str, str]]:
         (["1.png"], PICTURES_ONLY),
     ],
 )
-def test_what_fits_is_taken(urls: list[str], limits: MediaLimits) -> None:
-    assert told(urls, limits) == []
+def test_media_within_the_limits_have_no_problem(urls: list[str], limits: MediaLimits) -> None:
+    assert list_problems(urls, limits) == []
 
 
 @pytest.mark.parametrize(
-    ("urls", "limits", "said"),
+    ("urls", "limits", "text"),
     [
         (["1.jpg"] * 5, APART, "Anywhere accepts 4 images in a post, and there are 5. Remove 1."),
         (["1.mp4"] * 3, APART, "Anywhere accepts 1 video in a post, and there are 3. Remove 2."),
@@ -92,19 +92,19 @@ def test_what_fits_is_taken(urls: list[str], limits: MediaLimits) -> None:
         ([], PICTURES_ONLY, "Anywhere needs media in every post. Add one: image."),
     ],
 )
-def test_what_is_too_much_or_too_little_is_said_once(urls: list[str], limits: MediaLimits, said: str) -> None:
-    ((field, message),) = told(urls, limits)
+def test_too_many_or_too_few_media_are_one_problem(urls: list[str], limits: MediaLimits, text: str) -> None:
+    ((field, message),) = list_problems(urls, limits)
     assert field == "media"
-    assert said in message
+    assert text in message
 
 
-def test_a_file_of_a_type_the_network_does_not_take_is_named() -> None:
-    assert told(["1.jpg", "2.webp"], APART) == [
+def test_an_unsupported_file_type_is_reported_by_its_number() -> None:
+    assert list_problems(["1.jpg", "2.webp"], APART) == [
         ("media[1]", "Image 2 is a WEBP file, which Anywhere does not accept. Save it as one of JPG, PNG."),
     ]
 
 
-def test_what_is_known_of_sizes_and_descriptions_is_checked_too() -> None:
+def test_known_sizes_and_descriptions_are_checked() -> None:
     ref = MediaRef(url="https://a.example/1.jpg", kind=MediaKind.IMAGE, size=2_500_000, alt="a" * 12)
     problems = list(check_media([ref], APART, "Anywhere", "overrides.x.media"))
     assert [(problem.field, problem.message) for problem in problems] == [

@@ -1,4 +1,4 @@
-"""How posts and contents stand, as told to people."""
+"""The status and flags of posts and contents."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def flags(facts: PostSnapshot, now: datetime = NOON) -> set[Flag]:
         ("uncertain", "uncertain"),
     ],
 )
-def test_every_state_has_its_status(state: str, status: str) -> None:
+def test_every_job_state_has_a_post_status(state: str, status: str) -> None:
     assert compute_post_status(replace(WAITING, state=State(state)), NOON).status == PostStatus(status)
     assert set(STATUS) == set(State)
 
 
-def test_a_post_that_waits_for_its_time_has_nothing_to_say() -> None:
+def test_a_post_that_waits_for_its_time_has_no_flag() -> None:
     assert flags(WAITING, NOON - MINUTE) == set()
     assert flags(WAITING, NOON) == set()
 
@@ -64,41 +64,41 @@ def test_a_post_that_waits_for_its_time_has_nothing_to_say() -> None:
         (State.UNCERTAIN, 2, None),
     ],
 )
-def test_retrying_is_what_has_failed_and_will_be_tried_again(state: State, attempts: int, retrying: str | None) -> None:
+def test_a_post_with_failed_attempts_is_flagged_retrying(state: State, attempts: int, retrying: str | None) -> None:
     facts = replace(WAITING, state=state, attempts=attempts)
     assert compute_post_status(facts, NOON).flags.get(Flag.RETRYING) == retrying
 
 
 @pytest.mark.parametrize("state", State)
-def test_deferred_is_only_what_waits_and_it_says_why(state: State) -> None:
+def test_only_a_pending_post_is_flagged_deferred_with_the_reason(state: State) -> None:
     facts = replace(WAITING, state=state, deferral_reason="Mastodon is down.")
     expected = "Mastodon is down." if state is State.PENDING else None
     assert compute_post_status(facts, NOON).flags.get(Flag.DEFERRED) == expected
 
 
 @pytest.mark.parametrize("state", State)
-def test_late_is_what_should_have_gone_out_some_minutes_ago(state: State) -> None:
+def test_a_post_is_flagged_late_after_some_minutes(state: State) -> None:
     facts = replace(WAITING, state=state)
     assert Flag.LATE not in flags(facts, NOON + LATE_AFTER)
     late = flags(facts, NOON + LATE_AFTER + MINUTE) == {Flag.LATE}
     assert late == (state in (State.PENDING, State.RUNNING))
 
 
-def test_what_went_out_late_stays_late_and_what_was_on_time_never_is() -> None:
+def test_a_post_published_late_stays_late_and_one_on_time_never_is() -> None:
     published = replace(WAITING, state=State.COMPLETED)
     late = compute_post_status(replace(published, published_at=NOON + 6 * MINUTE), NOON)
     assert late.flags == {Flag.LATE: "It went out 6 minutes late."}
     assert flags(replace(published, published_at=NOON + LATE_AFTER), NOON + timedelta(days=9)) == set()
 
 
-def test_lateness_is_told_in_hours_when_it_has_come_to_that() -> None:
+def test_a_long_delay_is_shown_in_hours() -> None:
     assert (
         compute_post_status(WAITING, NOON + timedelta(hours=25, minutes=3)).flags[Flag.LATE] == "It is 25 h 3 min late."
     )
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "text"),
     [
         (replace(WAITING, token_expired=True), "reconnect"),
         (replace(WAITING, publish_until_at=NOON), "missed"),
@@ -110,23 +110,23 @@ def test_lateness_is_told_in_hours_when_it_has_come_to_that() -> None:
         (replace(WAITING, attempts=2, max_attempts=None), None),
     ],
 )
-def test_at_risk_is_what_will_not_go_out_unless_something_changes(facts: PostSnapshot, said: str | None) -> None:
+def test_a_pending_post_that_may_not_be_published_is_flagged_at_risk(facts: PostSnapshot, text: str | None) -> None:
     why = compute_post_status(facts, NOON).flags.get(Flag.AT_RISK)
-    assert (why is None) if said is None else (why is not None and said in why)
+    assert (why is None) if text is None else (why is not None and text in why)
     for state in set(State) - {State.PENDING}:
         assert Flag.AT_RISK not in flags(replace(facts, state=state))
 
 
-def sets_of_statuses() -> list[set[PostStatus]]:
+def list_status_sets() -> list[set[PostStatus]]:
     return [set(some) for size in range(7) for some in itertools.combinations(PostStatus, size)]
 
 
-def expected(there: set[PostStatus]) -> str:
-    """The table once more, from the other side: what must be true of a content that is called so."""
-    counted = {str(status) for status in there} - {"cancelled"}
+def name_expected_status(statuses: set[PostStatus]) -> str:
+    """Return the expected status of a content: for each status the condition that it needs."""
+    counted = {str(status) for status in statuses} - {"cancelled"}
     names = {
-        "draft": not there,
-        "cancelled": bool(there) and not counted,
+        "draft": not statuses,
+        "cancelled": bool(statuses) and not counted,
         "uncertain": "uncertain" in counted,
         "publishing": "publishing" in counted and "uncertain" not in counted,
         "published": counted == {"published"},
@@ -139,12 +139,12 @@ def expected(there: set[PostStatus]) -> str:
     return name
 
 
-@pytest.mark.parametrize("there", sets_of_statuses(), ids=lambda there: "+".join(sorted(there)) or "none")
-def test_a_content_stands_as_its_posts_do(there: set[PostStatus]) -> None:
-    assert compute_content_status(there) == expected(there)
+@pytest.mark.parametrize("statuses", list_status_sets(), ids=lambda statuses: "+".join(sorted(statuses)) or "none")
+def test_the_status_of_a_content_follows_from_its_posts(statuses: set[PostStatus]) -> None:
+    assert compute_content_status(statuses) == name_expected_status(statuses)
 
 
-def test_how_many_posts_there_are_and_in_which_order_does_not_matter() -> None:
+def test_number_and_order_of_posts_do_not_change_the_content_status() -> None:
     for posts in itertools.product(PostStatus, repeat=3):
         assert (
             compute_content_status(posts)
@@ -153,5 +153,5 @@ def test_how_many_posts_there_are_and_in_which_order_does_not_matter() -> None:
         )
 
 
-def test_every_status_of_a_content_can_be_reached() -> None:
-    assert {compute_content_status(there) for there in sets_of_statuses()} == set(ContentStatus)
+def test_every_content_status_can_be_reached() -> None:
+    assert {compute_content_status(statuses) for statuses in list_status_sets()} == set(ContentStatus)

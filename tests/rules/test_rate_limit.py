@@ -1,4 +1,4 @@
-"""How many requests a caller may make."""
+"""The rate limit of a caller: a token bucket with a burst and a rate."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import strategies as some
 from postino.rules.rate_limit import TokenBucket, take_token
 
 
-def test_who_is_new_has_the_whole_burst() -> None:
-    answered = take_token(None, 10, 3, 5.0)
-    assert (answered.allowed, answered.remaining, answered.retry_after, answered.reset) == (True, 2, 0, 1)
+def test_a_new_caller_has_the_whole_burst() -> None:
+    decision = take_token(None, 10, 3, 5.0)
+    assert (decision.allowed, decision.remaining, decision.retry_after, decision.reset) == (True, 2, 0, 1)
 
 
-def test_who_has_nothing_left_is_told_when_to_come_back() -> None:
-    answered = take_token(TokenBucket(0.25, 5.0), 0.5, 3, 5.0)
-    assert (answered.allowed, answered.remaining, answered.retry_after, answered.reset) == (False, 0, 2, 6)
-    assert take_token(answered.bucket, 0.5, 3, 7.0).allowed
+def test_a_refused_caller_gets_a_retry_after() -> None:
+    decision = take_token(TokenBucket(0.25, 5.0), 0.5, 3, 5.0)
+    assert (decision.allowed, decision.remaining, decision.retry_after, decision.reset) == (False, 0, 2, 6)
+    assert take_token(decision.bucket, 0.5, 3, 7.0).allowed
 
 
 @given(
@@ -24,15 +24,15 @@ def test_who_has_nothing_left_is_told_when_to_come_back() -> None:
     rate=some.floats(0.1, 50),
     burst=some.integers(1, 20),
 )
-def test_nobody_gets_more_than_the_burst_and_the_rate(waits: list[float], rate: float, burst: int) -> None:
-    known, now, allowed = None, 0.0, 0
+def test_no_caller_exceeds_the_burst_and_the_rate(waits: list[float], rate: float, burst: int) -> None:
+    bucket, now, allowed = None, 0.0, 0
     for wait in waits:
         now += wait
-        answered = take_token(known, rate, burst, now)
-        known, allowed = answered.bucket, allowed + answered.allowed
-        assert 0 <= answered.remaining < burst or not answered.allowed
+        decision = take_token(bucket, rate, burst, now)
+        bucket, allowed = decision.bucket, allowed + decision.allowed
+        assert 0 <= decision.remaining < burst or not decision.allowed
     assert allowed <= burst + rate * now + 1e-6
 
 
-def test_a_clock_that_goes_back_gives_nothing_away() -> None:
+def test_a_clock_set_back_refills_nothing() -> None:
     assert not take_token(TokenBucket(0.0, 100.0), 10, 5, 50.0).allowed

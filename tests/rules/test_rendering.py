@@ -1,4 +1,4 @@
-"""What a content becomes on one network."""
+"""How a content is rendered for one network."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ WORDS = st.text(alphabet="ab#é {}\n\t\r😀", max_size=30)
 SAFE = st.text(alphabet="ab é😀", max_size=10)
 
 
-def text_of(content: Content, network: str = "mastodon") -> str:
+def render_text(content: Content, network: str = "mastodon") -> str:
     return render_content(content, network).parts[0]
 
 
-def test_a_network_says_its_override_and_all_others_the_body() -> None:
+def test_a_network_uses_its_override_and_all_others_the_body() -> None:
     content = Content(body="to all", overrides={"mastodon": ContentOverride(body="to you")})
-    assert text_of(content, "mastodon") == "to you"
-    assert text_of(content, "bluesky") == "to all"
+    assert render_text(content, "mastodon") == "to you"
+    assert render_text(content, "bluesky") == "to all"
 
 
-def test_every_field_is_overridden_by_itself() -> None:
+def test_each_field_is_overridden_separately() -> None:
     picture = MediaRef(url="http://a.example/1.png")
     content = Content(
         body="b",
@@ -57,14 +57,14 @@ def test_every_field_is_overridden_by_itself() -> None:
         ("\\1 {{group}}", "\\1 \\g<0>"),
     ],
 )
-def test_placeholders_are_filled_once_and_other_braces_are_left_alone(body: str, rendered: str) -> None:
+def test_placeholders_are_filled_once_and_other_braces_stay(body: str, rendered: str) -> None:
     given = {"name": "Ada", "trick": "{{name}}", "first name": "Ada L.", "group": "\\g<0>"}
     result = render_content(Content(body=body, placeholders=given), "mastodon")
     assert result.parts == (rendered,)
     assert result.problems == ()
 
 
-def test_placeholders_are_filled_everywhere() -> None:
+def test_placeholders_are_filled_in_every_text_field() -> None:
     content = Content(
         body="{{n}}",
         thread=("{{n}}",),
@@ -78,7 +78,7 @@ def test_placeholders_are_filled_everywhere() -> None:
     assert result.media == (MediaRef(url="http://a.example/{{n}}.png", alt="Ada", kind=MediaKind.IMAGE),)
 
 
-def test_a_placeholder_nobody_filled_is_a_problem_that_names_it_and_where_it_is() -> None:
+def test_an_unfilled_placeholder_is_a_problem_with_its_name_and_field() -> None:
     content = Content(
         body="{{nmae}} {{nmae}}",
         thread=("fine", "{{zzz}}"),
@@ -95,11 +95,11 @@ def test_a_placeholder_nobody_filled_is_a_problem_that_names_it_and_where_it_is(
     assert "{{nmae}}" in problems[0].message
     assert "Did you mean {{name}}?" in problems[0].message
     assert "{{zzz}}" in problems[1].message
-    assert text_of(content) == "{{nmae}} {{nmae}}"
+    assert render_text(content) == "{{nmae}} {{nmae}}"
     assert render_content(content, "x").problems[0].field == "overrides.x.text"
 
 
-def test_only_the_placeholders_that_are_said_there_count_as_used() -> None:
+def test_only_placeholders_in_the_published_text_count_as_used() -> None:
     content = Content(
         body="{{a}} {{unknown}}",
         hashtags=("{{b}}",),
@@ -125,25 +125,25 @@ def test_only_the_placeholders_that_are_said_there_count_as_used() -> None:
         (" \n ", ""),
     ],
 )
-def test_spaces_are_put_in_order_and_nothing_people_meant_is_lost(written: str, tidy: str) -> None:
+def test_whitespace_is_normalized_without_losing_content(written: str, tidy: str) -> None:
     assert normalize_text(written) == tidy
 
 
 @given(st.text())
-def test_what_is_tidy_stays_as_it_is(text: str) -> None:
+def test_normalizing_twice_changes_nothing(text: str) -> None:
     assert normalize_text(normalize_text(text)) == normalize_text(text)
 
 
 @given(st.text().filter(lambda text: "\0" not in text))
-def test_without_braces_and_hashtags_a_text_is_only_tidied(text: str) -> None:
+def test_a_text_without_braces_and_hashtags_is_only_normalized(text: str) -> None:
     text = text.replace("{", "(")
-    assert text_of(Content(body=text, placeholders={"name": "Ada"})) == normalize_text(text)
+    assert render_text(Content(body=text, placeholders={"name": "Ada"})) == normalize_text(text)
 
 
 @given(WORDS, st.lists(SAFE, max_size=5))
-def test_what_was_rendered_renders_to_itself(body: str, tags: list[str]) -> None:
-    once = text_of(Content(body=body, hashtags=tuple(tags)))
-    assert text_of(Content(body=once, hashtags=tuple(tags))) == once
+def test_rendering_twice_changes_nothing(body: str, tags: list[str]) -> None:
+    once = render_text(Content(body=body, hashtags=tuple(tags)))
+    assert render_text(Content(body=once, hashtags=tuple(tags))) == once
 
 
 def test_hashtags_are_appended_to_the_first_part_or_kept_separate() -> None:
@@ -158,7 +158,7 @@ def test_a_title_is_one_line() -> None:
     assert render_content(Content(title=" \n"), "youtube").title is None
 
 
-def test_of_thousands_of_placeholders_that_nobody_filled_the_first_are_told() -> None:
+def test_only_the_first_hundred_unfilled_placeholders_are_reported() -> None:
     names = iter(range(100_000))
     parts = tuple("".join(f"{{{{n{next(names)}}}}}" for _ in range(200)) for _ in range(50))
     rendered = render_content(

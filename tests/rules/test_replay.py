@@ -1,4 +1,4 @@
-"""Whether a dead letter may be replayed as it stands, as a table."""
+"""Whether a dead letter may be replayed unchanged, as a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ MUST_CHANGE = {DeadLetterCause.PERMANENT, DeadLetterCause.POISON, DeadLetterCaus
 @pytest.mark.parametrize(
     ("cause", "edited", "force"), list(itertools.product(DeadLetterCause, [False, True], [False, True]))
 )
-def test_what_cannot_work_unchanged_needs_an_edit_or_force(cause: DeadLetterCause, edited: bool, force: bool) -> None:
+def test_a_permanent_failure_needs_an_edit_or_force_to_be_replayed(
+    cause: DeadLetterCause, edited: bool, force: bool
+) -> None:
     refusal = explain_refusal(cause, edited=edited, force=force)
     assert (refusal is not None) == (cause in MUST_CHANGE and not edited and not force)
 

@@ -1,4 +1,4 @@
-"""When to try again, and how often, as tables."""
+"""Retry delays and the resolution of retry policies, as tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_delay_follows_the_backoff(backoff: Backoff, attempt: int, seconds: 
 
 
 @pytest.mark.parametrize(("jitter", "seconds"), [(0, 100), (0.5, 110), (1, 120)])
-def test_jitter_adds_up_to_a_fifth_and_never_takes_away(jitter: float, seconds: float) -> None:
+def test_jitter_adds_up_to_a_fifth_and_never_shortens_a_delay(jitter: float, seconds: float) -> None:
     assert compute_delay(1, Schedule([100]), jitter) == timedelta(seconds=seconds)
 
 
@@ -49,7 +49,7 @@ def test_a_schedule_without_delays_or_with_negative_ones_is_refused(delays: Sequ
 
 
 @pytest.mark.parametrize("wrong", [{"base": -1}, {"factor": 0.5}, {"max": -1}])
-def test_an_exponential_that_shrinks_or_is_negative_is_refused(wrong: dict[str, float]) -> None:
+def test_a_shrinking_or_negative_exponential_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="backoff: base and max"):
         Exponential(**wrong)
 
@@ -84,7 +84,7 @@ DEFAULT = RetryPolicy(max_attempts=5, backoff=GENERIC, time_limit=None)
         ),
     ],
 )
-def test_job_goes_before_channel_before_type_before_default(
+def test_job_overrides_channel_overrides_type_overrides_default(
     overrides: tuple[RetryOverride | None, ...], expected: RetryPolicy
 ) -> None:
     assert resolve_retry_policy(DEFAULT, *overrides) == expected

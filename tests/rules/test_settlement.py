@@ -1,4 +1,4 @@
-"""What becomes of a job, as tables: after its handler ended, and after its worker died."""
+"""How a job is settled after its handler ended or its worker died, as tables."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def after(**units: float) -> datetime:
     return NOW + timedelta(**units)
 
 
-def retrying(run_at: datetime) -> Settlement:
+def retry_settlement(run_at: datetime) -> Settlement:
     return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=run_at, error="busy")
 
 
-def deferred(run_at: datetime) -> Settlement:
+def deferral_settlement(run_at: datetime) -> Settlement:
     return Settlement(
         state=State.PENDING,
         event=EventType.DEFERRED,
@@ -70,44 +70,44 @@ COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
         (Done(0), 1, replace(COMPLETED, result="0")),
         (Done(NOW), 1, replace(COMPLETED, result='"2026-03-29 01:30:00+00:00"')),
         (Done(), 99, COMPLETED),
-        (Retry("busy"), 1, retrying(after(seconds=60))),
-        (Retry("busy"), 2, retrying(after(seconds=300))),
+        (Retry("busy"), 1, retry_settlement(after(seconds=60))),
+        (Retry("busy"), 2, retry_settlement(after(seconds=300))),
         (Retry("busy"), 3, make_failure("busy", DeadLetterCause.EXHAUSTED)),
         (Retry("busy"), 4, make_failure("busy", DeadLetterCause.EXHAUSTED)),
-        (Retry("busy", after(seconds=90)), 1, retrying(after(seconds=90))),
-        (Retry("busy", after(seconds=30)), 1, retrying(after(seconds=60))),
+        (Retry("busy", after(seconds=90)), 1, retry_settlement(after(seconds=90))),
+        (Retry("busy", after(seconds=30)), 1, retry_settlement(after(seconds=60))),
         (Retry("busy", after(hours=9)), 3, make_failure("busy", DeadLetterCause.EXHAUSTED)),
-        (Defer(after(hours=1), "limit"), 1, deferred(after(hours=1))),
-        (Defer(after(hours=-1), "limit"), 1, deferred(NOW)),
-        (Defer(after(hours=1), "limit"), 3, deferred(after(hours=1))),
+        (Defer(after(hours=1), "limit"), 1, deferral_settlement(after(hours=1))),
+        (Defer(after(hours=-1), "limit"), 1, deferral_settlement(NOW)),
+        (Defer(after(hours=1), "limit"), 3, deferral_settlement(after(hours=1))),
         (Reject("no"), 1, make_failure("no", DeadLetterCause.PERMANENT)),
         (Reject("no"), 3, make_failure("no", DeadLetterCause.PERMANENT)),
         (Unknown("?"), 1, Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error="?")),
         (Unknown("?"), 3, Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error="?")),
     ],
 )
-def test_each_outcome_has_its_settlement(outcome: Outcome, attempts: int, expected: Settlement) -> None:
-    settled = settle_job(replace(JOB, attempts=attempts), outcome, POLICY, NOW, 0)
-    assert settled == expected
-    assert can_move(State.RUNNING, settled.state)
+def test_each_outcome_has_one_settlement(outcome: Outcome, attempts: int, expected: Settlement) -> None:
+    settlement = settle_job(replace(JOB, attempts=attempts), outcome, POLICY, NOW, 0)
+    assert settlement == expected
+    assert can_move(State.RUNNING, settlement.state)
 
 
 @pytest.mark.parametrize(("not_before", "expected"), [(None, 72), (after(seconds=70), 72), (after(seconds=80), 80)])
-def test_jitter_never_brings_a_retry_below_its_not_before(not_before: datetime | None, expected: float) -> None:
-    settled = settle_job(JOB, Retry("busy", not_before), POLICY, NOW, 1.0)
-    assert settled.run_at == after(seconds=expected)
+def test_jitter_never_moves_a_retry_before_its_not_before(not_before: datetime | None, expected: float) -> None:
+    settlement = settle_job(JOB, Retry("busy", not_before), POLICY, NOW, 1.0)
+    assert settlement.run_at == after(seconds=expected)
 
 
 @pytest.mark.parametrize(
     ("until_at", "expected"), [(after(minutes=5), after(minutes=5)), (NOW, None), (after(seconds=-5), None)]
 )
-def test_events_of_a_held_job_never_say_a_time_in_the_past(until_at: datetime, expected: datetime | None) -> None:
+def test_events_of_a_rate_limited_job_have_no_time_in_the_past(until_at: datetime, expected: datetime | None) -> None:
     held = replace(JOB, account="acme", run_at=after(hours=-1))
-    settled = settle_job(held, RateLimited(until_at, "limit"), POLICY, NOW, 0)
-    assert (settled.run_at, settled.next_run_at) == (held.run_at, expected)
+    settlement = settle_job(held, RateLimited(until_at, "limit"), POLICY, NOW, 0)
+    assert (settlement.run_at, settlement.next_run_at) == (held.run_at, expected)
 
 
-def test_a_failure_is_an_event_with_its_cause() -> None:
+def test_a_failure_has_an_event_and_a_cause() -> None:
     assert make_failure("why", DeadLetterCause.POISON) == Settlement(
         state=State.FAILED, event=EventType.FAILED, error="why", cause=DeadLetterCause.POISON
     )
@@ -117,7 +117,9 @@ def test_a_released_job_spends_no_attempt_unless_it_sent_something() -> None:
     job = replace(JOB, attempts=2, rescues=2)
     assert release_job(job, NOW) == Settlement(state=State.PENDING, event=EventType.RELEASED, run_at=NOW, refund=True)
     assert release_job(replace(job, may_be_live=True, lookup_at=NOW), NOW).state is State.UNCERTAIN
-    assert release_job(replace(job, may_be_live=True), NOW).state is State.PENDING, "all that was sent was answered"
+    assert release_job(replace(job, may_be_live=True), NOW).state is State.PENDING, (
+        "every call that was sent has a receipt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,72 +134,72 @@ def test_a_released_job_spends_no_attempt_unless_it_sent_something() -> None:
         ({"rescues": 2, "may_be_live": True, "lookup_at": LATER}, State.UNCERTAIN, EventType.UNCERTAIN, False),
     ],
 )
-def test_what_a_dead_worker_held_is_rescued_quarantined_or_uncertain(
+def test_a_job_of_a_dead_worker_is_rescued_failed_or_uncertain(
     life: dict[str, Any], state: State, event: EventType, refund: bool
 ) -> None:
-    decided = rescue_job(replace(JOB, **life), NOW)
-    assert (decided.state, decided.event, decided.refund) == (state, event, refund)
+    decision = rescue_job(replace(JOB, **life), NOW)
+    assert (decision.state, decision.event, decision.refund) == (state, event, refund)
     looked_at = LATER if state is State.UNCERTAIN and life["rescues"] < 2 else None
-    assert decided.run_at == (NOW if state is State.PENDING else looked_at)
-    assert decided.rescued == (state is not State.FAILED)
-    assert decided.cause == (DeadLetterCause.WORKER_KILLER if state is State.FAILED else None)
-    assert (decided.error is None) == (state is State.PENDING)
+    assert decision.run_at == (NOW if state is State.PENDING else looked_at)
+    assert decision.rescued == (state is not State.FAILED)
+    assert decision.cause == (DeadLetterCause.WORKER_KILLER if state is State.FAILED else None)
+    assert (decision.error is None) == (state is State.PENDING)
 
 
-# In doubt: something may be out there
+# In doubt: a post may be live
 
 DOUBTFUL = replace(JOB, may_be_live=True, lookup_at=after(seconds=40), claimed_at=NOW)
 PAST = after(seconds=-5)
 
 
-def uncertain(run_at: datetime | None, error: str | None = "busy", **said: Any) -> Settlement:
-    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=run_at, error=error, **said)
+def doubt_settlement(run_at: datetime | None, error: str | None = "busy", **fields: Any) -> Settlement:
+    return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=run_at, error=error, **fields)
 
 
 @pytest.mark.parametrize(
     ("outcome", "attempts", "lookup_at", "expected"),
     [
-        # In the quarantine: nobody looks before its end, whatever the backoff says.
-        (Retry("busy"), 1, after(seconds=90), uncertain(after(seconds=90))),
-        (Retry("busy"), 1, after(seconds=40), uncertain(after(seconds=60))),
-        (Retry("busy", after(hours=1)), 1, after(seconds=40), uncertain(after(hours=1))),
-        (Unknown("?", after(seconds=40)), 1, after(seconds=40), uncertain(after(seconds=40), "?")),
-        # The last attempt sent something: it is asked after all the same.
-        (Retry("busy"), 3, after(seconds=40), uncertain(after(seconds=40))),
-        (Retry("busy"), 9, after(seconds=40), uncertain(after(seconds=40))),
-        (Unknown("?", after(seconds=40)), 3, after(seconds=40), uncertain(after(seconds=40), "?")),
-        # Looking: as often as one would try again, then a person.
-        (Retry("busy"), 2, PAST, uncertain(after(seconds=300))),
-        (Unknown("?", PAST), 2, PAST, uncertain(after(seconds=300), "?")),
-        (Retry("busy"), MIN_LOOKUPS, PAST, uncertain(None)),
-        (Unknown("?", PAST), MIN_LOOKUPS, PAST, uncertain(None, "?")),
-        # A wait is a wait, and costs nothing.
+        # In quarantine: no lookup before its end, whatever the backoff is.
+        (Retry("busy"), 1, after(seconds=90), doubt_settlement(after(seconds=90))),
+        (Retry("busy"), 1, after(seconds=40), doubt_settlement(after(seconds=60))),
+        (Retry("busy", after(hours=1)), 1, after(seconds=40), doubt_settlement(after(hours=1))),
+        (Unknown("?", after(seconds=40)), 1, after(seconds=40), doubt_settlement(after(seconds=40), "?")),
+        # The last attempt sent something: it is looked up nevertheless.
+        (Retry("busy"), 3, after(seconds=40), doubt_settlement(after(seconds=40))),
+        (Retry("busy"), 9, after(seconds=40), doubt_settlement(after(seconds=40))),
+        (Unknown("?", after(seconds=40)), 3, after(seconds=40), doubt_settlement(after(seconds=40), "?")),
+        # Lookups: as many as there would be retries, then a person.
+        (Retry("busy"), 2, PAST, doubt_settlement(after(seconds=300))),
+        (Unknown("?", PAST), 2, PAST, doubt_settlement(after(seconds=300), "?")),
+        (Retry("busy"), MIN_LOOKUPS, PAST, doubt_settlement(None)),
+        (Unknown("?", PAST), MIN_LOOKUPS, PAST, doubt_settlement(None, "?")),
+        # A deferral spends no attempt.
         (
             Defer(after(hours=1), "limit"),
             3,
             PAST,
-            uncertain(after(hours=1), None, until_at=after(hours=1), deferral_reason="limit", refund=True),
+            doubt_settlement(after(hours=1), None, until_at=after(hours=1), deferral_reason="limit", refund=True),
         ),
         (
             Defer(NOW, "limit"),
             1,
             after(seconds=40),
-            uncertain(after(seconds=40), None, deferral_reason="limit", refund=True),
+            doubt_settlement(after(seconds=40), None, deferral_reason="limit", refund=True),
         ),
-        # What can never work is not simply failed as long as it may have worked.
-        (Reject("no"), 1, after(seconds=40), uncertain(None, "no")),
-        (Reject("no", missed=True), 1, PAST, uncertain(None, "no")),
-        (Unknown("?"), 1, after(seconds=40), uncertain(None, "?")),
+        # A rejected job does not fail as long as its post may be live.
+        (Reject("no"), 1, after(seconds=40), doubt_settlement(None, "no")),
+        (Reject("no", missed=True), 1, PAST, doubt_settlement(None, "no")),
+        (Unknown("?"), 1, after(seconds=40), doubt_settlement(None, "?")),
     ],
 )
-def test_in_doubt_a_job_is_neither_simply_tried_again_nor_given_up(
+def test_a_job_in_doubt_is_neither_retried_nor_failed(
     outcome: Outcome, attempts: int, lookup_at: datetime, expected: Settlement
 ) -> None:
     assert settle_job(replace(DOUBTFUL, attempts=attempts, lookup_at=lookup_at), outcome, POLICY, NOW, 0) == expected
 
 
 @pytest.mark.parametrize("attempts", range(1, MIN_LOOKUPS))
-def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int) -> None:
+def test_a_job_in_doubt_gets_a_minimum_of_lookups(attempts: int) -> None:
     once = RetryPolicy(max_attempts=1, backoff=Schedule([60]))
     job = replace(DOUBTFUL, attempts=attempts, lookup_at=PAST)
     for outcome in (Retry("busy"), Unknown("?", PAST)):
@@ -205,16 +207,16 @@ def test_however_few_tries_a_job_has_it_is_asked_after_a_few_times(attempts: int
         assert settle_job(replace(job, attempts=MIN_LOOKUPS), outcome, once, NOW, 0).run_at is None
 
 
-def test_done_is_not_believed_as_long_as_something_is_in_doubt() -> None:
-    settled = settle_job(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
-    assert (settled.state, settled.run_at, settled.remote_id) == (State.UNCERTAIN, DOUBTFUL.lookup_at, None)
-    asked = settle_job(replace(DOUBTFUL, attempts=MIN_LOOKUPS, lookup_at=PAST), Done(), POLICY, NOW, 0)
-    assert (asked.state, asked.run_at) == (State.UNCERTAIN, None)
+def test_done_does_not_complete_a_job_in_doubt() -> None:
+    settlement = settle_job(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
+    assert (settlement.state, settlement.run_at, settlement.remote_id) == (State.UNCERTAIN, DOUBTFUL.lookup_at, None)
+    last = settle_job(replace(DOUBTFUL, attempts=MIN_LOOKUPS, lookup_at=PAST), Done(), POLICY, NOW, 0)
+    assert (last.state, last.run_at) == (State.UNCERTAIN, None)
 
 
-def test_a_payload_that_cannot_be_read_any_more_does_not_fail_what_may_be_out_there() -> None:
+def test_an_unreadable_payload_does_not_fail_a_job_that_may_be_live() -> None:
     assert settle_unreadable(JOB, "why").cause is DeadLetterCause.POISON
-    assert settle_unreadable(DOUBTFUL, "why") == uncertain(None, "why")
+    assert settle_unreadable(DOUBTFUL, "why") == doubt_settlement(None, "why")
 
 
 outcomes = st.one_of(
@@ -234,49 +236,49 @@ def test_an_uncertain_job_stays_uncertain_until_its_quarantine_ends(
 ) -> None:
     lookup_at = after(minutes=minutes)
     job = replace(DOUBTFUL, attempts=attempts, lookup_at=lookup_at)
-    told = replace(outcome, lookup_at=lookup_at) if isinstance(outcome, Unknown) and outcome.lookup_at else outcome
-    settled = settle_job(job, told, RetryPolicy(max_attempts=most, backoff=Schedule([60])), NOW, jitter)
-    assert settled.state is State.UNCERTAIN
-    assert settled.event is EventType.UNCERTAIN
-    assert settled.cause is None
-    assert can_move(State.RUNNING, settled.state)
-    assert settled.run_at is None or settled.run_at >= max(lookup_at, NOW)
+    aligned = replace(outcome, lookup_at=lookup_at) if isinstance(outcome, Unknown) and outcome.lookup_at else outcome
+    settlement = settle_job(job, aligned, RetryPolicy(max_attempts=most, backoff=Schedule([60])), NOW, jitter)
+    assert settlement.state is State.UNCERTAIN
+    assert settlement.event is EventType.UNCERTAIN
+    assert settlement.cause is None
+    assert can_move(State.RUNNING, settlement.state)
+    assert settlement.run_at is None or settlement.run_at >= max(lookup_at, NOW)
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
-def test_looks_come_to_an_end(attempts: int, most: int) -> None:
+def test_the_number_of_lookups_is_limited(attempts: int, most: int) -> None:
     policy = RetryPolicy(max_attempts=most, backoff=Schedule([60]))
     again = compute_next_lookup(replace(DOUBTFUL, attempts=attempts), PAST, policy, NOW, 0)
     assert (again is None) == (attempts >= max(most, MIN_LOOKUPS))
 
 
 @pytest.mark.parametrize("decide", [release_job, partial(rescue_job, suspected=False)])
-def test_one_taken_only_to_look_and_given_back_before_it_began_has_spent_nothing(
+def test_a_lookup_returned_before_it_started_spends_no_attempt(
     decide: Callable[[Job, datetime], Settlement],
 ) -> None:
     job = replace(DOUBTFUL, lookup_at=PAST, attempts=2, rescues=2)
-    given_back = decide(job, NOW)
-    assert (given_back.state, given_back.run_at) == (State.UNCERTAIN, NOW)
-    assert (given_back.refund, given_back.rescued) == (True, False)
+    returned = decide(job, NOW)
+    assert (returned.state, returned.run_at) == (State.UNCERTAIN, NOW)
+    assert (returned.refund, returned.rescued) == (True, False)
 
 
-def test_one_that_sent_something_before_its_worker_stopped_has_spent_its_attempt() -> None:
+def test_a_released_job_that_sent_something_has_spent_its_attempt() -> None:
     stopped = release_job(DOUBTFUL, NOW)
     assert (stopped.state, stopped.run_at, stopped.refund) == (State.UNCERTAIN, DOUBTFUL.lookup_at, False)
 
 
-def test_a_job_in_doubt_that_kills_its_workers_is_left_to_a_person() -> None:
+def test_a_job_in_doubt_that_kills_workers_waits_for_a_person() -> None:
     assert rescue_job(replace(DOUBTFUL, rescues=1), NOW).run_at == DOUBTFUL.lookup_at
     assert rescue_job(replace(DOUBTFUL, rescues=2), NOW).run_at is None
 
 
 @pytest.mark.parametrize(
-    ("said", "state"),
+    ("resolution", "state"),
     [(Done(remote_id="r1"), State.COMPLETED), (Retry("again"), State.PENDING), (Reject("no"), State.FAILED)],
 )
-def test_a_persons_word_is_settled_as_it_is(said: Done | Retry | Reject, state: State) -> None:
-    settled = settle_resolution(said, NOW)
-    assert settled.state is state
+def test_a_resolution_by_a_person_settles_the_job(resolution: Done | Retry | Reject, state: State) -> None:
+    settlement = settle_resolution(resolution, NOW)
+    assert settlement.state is state
     assert can_move(State.UNCERTAIN, state)
-    assert settled.run_at == (NOW if state is State.PENDING else None)
-    assert settled.remote_id == ("r1" if state is State.COMPLETED else None)
+    assert settlement.run_at == (NOW if state is State.PENDING else None)
+    assert settlement.remote_id == ("r1" if state is State.COMPLETED else None)

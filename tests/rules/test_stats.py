@@ -1,4 +1,4 @@
-"""How well posts went out, and which failures are alike."""
+"""Statistics of ended posts, and groups of similar errors."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ ONE = ErrorGroup(
 )  # fmt: skip
 
 
-def out(late_by: float, network: str = "bluesky") -> EndedPost:
+def published_post(late_by: float, network: str = "bluesky") -> EndedPost:
     return EndedPost(network, State.COMPLETED, late_by)
 
 
-def test_nothing_has_no_rates() -> None:
-    told = summarize([], MINUTE)
-    assert (told.published, told.per_minute) == (0, 0)
-    assert (told.success_rate, told.on_time_rate, told.late_p50) == (None, None, None)
+def test_without_posts_there_are_no_rates() -> None:
+    summary = summarize([], MINUTE)
+    assert (summary.published, summary.per_minute) == (0, 0)
+    assert (summary.success_rate, summary.on_time_rate, summary.late_p50) == (None, None, None)
 
 
-def test_rates_and_lateness_are_those_of_what_ended() -> None:
+def test_rates_and_lateness_count_ended_posts() -> None:
     ended = [
-        *(out(seconds) for seconds in range(1, 101)),
+        *(published_post(seconds) for seconds in range(1, 101)),
         EndedPost("x", State.FAILED, 0),
         EndedPost("x", State.CANCELLED, 9),
     ]
-    told = summarize(ended, 10 * MINUTE)
-    assert (told.published, told.failed, told.cancelled, told.per_minute) == (100, 1, 1, 10)
-    assert (told.late_p50, told.late_p95, told.late_p99) == (50, 95, 99)
-    assert told.on_time_rate == 0.6
-    assert told.success_rate == round(100 / 101, 4)
+    summary = summarize(ended, 10 * MINUTE)
+    assert (summary.published, summary.failed, summary.cancelled, summary.per_minute) == (100, 1, 1, 10)
+    assert (summary.late_p50, summary.late_p95, summary.late_p99) == (50, 95, 99)
+    assert summary.on_time_rate == 0.6
+    assert summary.success_rate == round(100 / 101, 4)
     assert summarize_by_network(ended, MINUTE)["x"].success_rate == 0
     assert list(summarize_by_network(ended, MINUTE)) == ["bluesky", "x"]
 
 
-def test_what_went_out_before_its_time_by_another_clock_is_not_late() -> None:
-    assert summarize([out(-3)], MINUTE).late_p99 == 0
+def test_a_post_published_before_its_time_is_not_late() -> None:
+    assert summarize([published_post(-3)], MINUTE).late_p99 == 0
 
 
-@pytest.mark.parametrize(("ordered", "percent", "found"), [([], 50, None), ([7.0], 1, 7.0), ([1.0, 2.0], 50, 1.0)])
-def test_percentiles_are_values_that_there_were(ordered: list[float], percent: int, found: float | None) -> None:
-    assert compute_percentile(ordered, percent) == found
+@pytest.mark.parametrize(("ordered", "percent", "expected"), [([], 50, None), ([7.0], 1, 7.0), ([1.0, 2.0], 50, 1.0)])
+def test_a_percentile_is_one_of_the_values(ordered: list[float], percent: int, expected: float | None) -> None:
+    assert compute_percentile(ordered, percent) == expected
 
 
 @pytest.mark.parametrize(
-    ("error", "found"),
+    ("error", "expected"),
     [
         (None, ""),
         ("Post 12 of 3.5 MB", "Post … of … MB"),
@@ -66,12 +66,12 @@ def test_percentiles_are_values_that_there_were(ordered: list[float], percent: i
         ("The disk is full.", "The disk is full."),
     ],
 )
-def test_what_is_particular_to_one_is_left_out(error: str | None, found: str) -> None:
-    assert generalize_error(error) == found
+def test_generalized_errors_omit_numbers_ids_and_names(error: str | None, expected: str) -> None:
+    assert generalize_error(error) == expected
     assert generalize_error(generalize_error(error)) == generalize_error(error)
 
 
-def test_alike_are_one_with_the_latest_as_the_example() -> None:
+def test_similar_errors_form_one_group_with_the_latest_as_example() -> None:
     later = replace(
         ONE, error="Post 2 is too long", letters=4, last_at=NOW + MINUTE, first_at=NOW - MINUTE, example=UUID(int=2)
     )

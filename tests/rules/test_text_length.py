@@ -1,4 +1,4 @@
-"""How long a text is, as a network counts."""
+"""The length of a text, as each network counts it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MASTODON = LengthLimit(measure=Measure.GRAPHEMES, most=500, link=23, short_menti
         ("a\r\nb", 3, 4, 4, 4),
     ],
 )
-def test_every_measure_counts_in_its_own_way(
+def test_every_measure_counts_its_own_units(
     text: str, graphemes: int, characters: int, utf16: int, octets: int
 ) -> None:
     counts = {measure: LengthLimit(measure=measure, most=1).count(text) for measure in Measure}
@@ -40,7 +40,7 @@ def test_every_measure_counts_in_its_own_way(
 
 
 @given(st.text())
-def test_measures_are_ordered_from_what_is_seen_to_what_is_stored(text: str) -> None:
+def test_measures_are_ordered_from_graphemes_to_bytes(text: str) -> None:
     counts = [LengthLimit(measure=measure, most=1).count(text) for measure in Measure]
     assert counts == sorted(counts)
 
@@ -73,16 +73,16 @@ def test_mastodon_counts_links_as_23_and_mentions_without_their_server(text: str
 
 
 @given(st.text(max_size=200))
-def test_a_text_with_neither_links_nor_mentions_counts_as_it_is_seen(text: str) -> None:
+def test_a_text_without_links_and_mentions_counts_its_graphemes(text: str) -> None:
     text = text.replace("@", "").replace("/", "")
     assert MASTODON.count(text) == LengthLimit(measure=Measure.GRAPHEMES, most=1).count(text)
 
 
 @pytest.mark.parametrize("text", ["https://a.example/" * 280, "@a" * 2500, "https://" + "a." * 2400, "@" + "a." * 2500])
-def test_no_text_takes_long_to_count(text: str) -> None:
+def test_no_text_is_slow_to_count(text: str) -> None:
     assert MASTODON.count(text) > 0
 
 
 @given(st.text(alphabet=st.characters(codec="ascii")) | st.text(alphabet="\r\na"))
-def test_plain_letters_are_counted_faster_and_just_the_same(text: str) -> None:
+def test_the_fast_path_for_ascii_counts_the_same(text: str) -> None:
     assert LengthLimit(measure=Measure.GRAPHEMES, most=1).count(text) == len(GRAPHEME.findall(text))

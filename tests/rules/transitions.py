@@ -1,4 +1,4 @@
-"""When the clocks of a zone change, found by looking at its offset day by day: nothing here knows what a gap is."""
+"""The clock changes of a time zone, found by comparing its offsets day by day, independently of the rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAST = int(datetime(2038, 1, 1, tzinfo=UTC).timestamp())
 
 
 class Transition(NamedTuple):
-    """At this instant the offset changes."""
+    """An instant at which the offset of a zone changes."""
 
     at: datetime
     before: timedelta
@@ -24,30 +24,31 @@ class Transition(NamedTuple):
 
 @cache
 def transitions(name: str) -> list[Transition]:
-    place = get_zone(name)
-    found = []
-    before = _offset(place, FIRST)
+    """Return the clock changes of a zone from 2025 to 2037."""
+    zone = get_zone(name)
+    changes = []
+    before = _get_offset(zone, FIRST)
     for second in range(FIRST + DAY, LAST, DAY):
-        after = _offset(place, second)
+        after = _get_offset(zone, second)
         if after != before:
-            found.append(Transition(_moment(place, second - DAY, second), before, after))
+            changes.append(Transition(_find_change(zone, second - DAY, second), before, after))
             before = after
-    return found
+    return changes
 
 
-def _moment(place: ZoneInfo, old: int, new: int) -> datetime:
-    """To the second, by halving."""
-    before = _offset(place, old)
+def _find_change(zone: ZoneInfo, old: int, new: int) -> datetime:
+    """Return the second of a change between two days, by bisection."""
+    before = _get_offset(zone, old)
     while new - old > 1:
         middle = (old + new) // 2
-        if _offset(place, middle) == before:
+        if _get_offset(zone, middle) == before:
             old = middle
         else:
             new = middle
     return datetime.fromtimestamp(new, UTC)
 
 
-def _offset(place: ZoneInfo, second: int) -> timedelta:
-    offset = datetime.fromtimestamp(second, place).utcoffset()
+def _get_offset(zone: ZoneInfo, second: int) -> timedelta:
+    offset = datetime.fromtimestamp(second, zone).utcoffset()
     assert offset is not None
     return offset

@@ -1,4 +1,4 @@
-"""What Postino takes as a content, whatever the network."""
+"""The limits of a content, whatever the network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWN = (*PLANNED_NETWORKS, "bluesky", "mastodon", "telegram")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "fields",
     [
         {},
         {"body": "a" * MAX_BODY},
@@ -40,12 +40,12 @@ KNOWN = (*PLANNED_NETWORKS, "bluesky", "mastodon", "telegram")
         {"overrides": {network: ContentOverride(body="a" * MAX_BODY) for network in KNOWN}},
     ],
 )
-def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
-    Content(**said)
+def test_a_content_within_the_limits_is_accepted(fields: dict[str, Any]) -> None:
+    Content(**fields)
 
 
 @pytest.mark.parametrize(
-    ("said", "field"),
+    ("fields", "field"),
     [
         ({"body": "a" * (MAX_BODY + 1)}, "text"),
         ({"title": "a" * (MAX_TITLE + 1)}, "title"),
@@ -73,19 +73,19 @@ def test_what_is_within_the_limits_is_taken(said: dict[str, Any]) -> None:
         ({"overrides": {"x": ContentOverride(media=(MediaRef(url="", alt="\0"),))}}, "overrides.x.media[0].alt"),
     ],
 )
-def test_what_is_not_is_refused_by_the_name_of_its_field(said: dict[str, Any], field: str) -> None:
-    with pytest.raises(WrongUse) as refused:
-        Content(**said)
-    assert refused.value.field == field
-    assert str(refused.value).startswith(field)
+def test_a_content_beyond_the_limits_is_refused_with_its_field(fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(WrongUse) as error:
+        Content(**fields)
+    assert error.value.field == field
+    assert str(error.value).startswith(field)
 
 
-def test_a_refusal_says_how_much_is_too_much() -> None:
+def test_a_refusal_names_the_length_and_the_maximum() -> None:
     with pytest.raises(WrongUse, match=r"it has 5,012 characters, and the maximum is 5,000"):
         Content(body="a" * 5012)
 
 
-def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
+def test_a_misspelt_network_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(WrongUse, match=r"Did you mean mastodon\?"):
         check_networks(Content(overrides={"mastdon": ContentOverride()}), KNOWN)
     with pytest.raises(WrongUse, match="Use one of: instagram, facebook"):
@@ -93,7 +93,7 @@ def test_a_misspelt_network_is_answered_with_the_nearest_one() -> None:
     check_networks(Content(overrides={"forum": ContentOverride()}), (*KNOWN, "forum"))
 
 
-def test_a_checksum_is_never_taken_for_an_address() -> None:
+def test_a_checksum_never_equals_a_url() -> None:
     address = MediaRef(url="abc")
     assert MediaRef(url="http://a.example/1.png", checksum="abc").reference != address.reference
     assert MediaRef(url="http://b.example/2.png", checksum="abc", alt="x") != address
