@@ -77,7 +77,7 @@ async def prepared_job(data_dir: Path, command: str) -> UUID:
         await app.store.register_worker(WorkerInfo(id="rehearsal", host="page", pid=os.getpid()))
         poll = await app.store.poll("rehearsal")
         heads = tuple(head for head in poll.heads if head.channel == CHANNEL)
-        ours = replace(poll, heads=heads, known=GateSources(), hinted=False)
+        ours = replace(poll, heads=heads, gate_sources=GateSources(), hinted=False)
         order = ClaimRequest(worker="rehearsal", token=new_id(), free=100, poll=ours)
         outcome = Unknown("No answer came back.") if state is State.UNCERTAIN else Retry("The other side was down.")
         decided = settle_job(job, outcome, RetryPolicy(max_attempts=0), poll.now, jitter=0)

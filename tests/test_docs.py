@@ -19,7 +19,7 @@ from postino import config, errors
 from postino.cli import cli
 from postino.providers.registry import load_built_in
 from postino.rules.lifecycle import MOVES
-from postino.rules.replay import explain_refusal
+from postino.rules.replay import find_replay_objection
 from postino.rules.retry import Exponential, RetryPolicy
 from postino.rules.settlement import DeadLetterCause, settle_job
 from postino.stores.migrations import load_migrations
@@ -100,9 +100,9 @@ def test_the_causes_of_dead_letters_and_which_may_be_replayed_as_they_are() -> N
     rows = {code(row["cause"]): row["replay as it is?"] for row in letters}
     assert set(rows) == set(DeadLetterCause)
     for cause in DeadLetterCause:
-        assert (rows[cause] == "yes") == (explain_refusal(cause, edited=False, force=False) is None), cause
-        assert explain_refusal(cause, edited=True, force=False) is None
-        assert explain_refusal(cause, edited=False, force=True) is None
+        assert (rows[cause] == "yes") == (find_replay_objection(cause, edited=False, force=False) is None), cause
+        assert find_replay_objection(cause, edited=True, force=False) is None
+        assert find_replay_objection(cause, edited=False, force=True) is None
 
 
 def test_the_events_are_all_there_and_no_others() -> None:
@@ -181,6 +181,12 @@ def test_the_table_of_packages_lists_every_package_that_exists() -> None:
         path for path in SOURCE.iterdir() if not path.name.startswith(("_", ".")) and path.suffix in ("", ".py")
     }
     assert {path.resolve() for path in map(ROOT.joinpath, paths)} == {path.resolve() for path in packages}
+
+
+def test_the_excerpt_of_the_store_is_what_the_store_says() -> None:
+    [excerpt] = [block for block in blocks(ARCHITECTURE, "text") if block.text.startswith("class Store")]
+    source = (SOURCE / "stores" / "store.py").read_text().splitlines()
+    assert [line for line in excerpt.text.splitlines()[1:] if line not in source] == []
 
 
 def test_the_tables_are_those_the_migrations_make() -> None:

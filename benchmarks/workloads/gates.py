@@ -66,7 +66,7 @@ async def milliseconds(database: PostgresDatabase) -> float:
 WORKLOADS = (
     Workload(
         "gates-large",
-        "claims beside 100,000 due posts that may not run: breaker, cool-downs, blackout, pause; the worst of them",
+        "claims beside 100,000 due posts that may not run: breaker, cooldowns, blackout, pause; the worst of them",
         ("postino",),
         (
             Figure("channel", "pages of a claim on another channel, of those alone", "×", targets=(Target(1.2),)),

@@ -60,7 +60,7 @@ class RetentionConfig:
 
 @dataclass(frozen=True, slots=True)
 class PublishingConfig:
-    poll_timeout_factor: float = 1.0  # multiplies each network's response timeout and visibility delay
+    timeout_factor: float = 1.0  # multiplies each network's response timeout and visibility delay
     send_within: float = 5.0  # seconds from the intent to the request; a later request is not sent
     cap: int = 50  # posts of one network in progress at once, across all workers
     give_up_after: float = 21_600.0  # seconds a post without publish_until waits for an open circuit
@@ -254,7 +254,7 @@ def _check_config(config: Config) -> Config:
         ("retention.finished_days", config.retention.finished_days),
         ("retention.dead_letter_days", config.retention.dead_letter_days),
         ("retention.event_days", config.retention.event_days),
-        ("publishing.poll_timeout_factor", config.publishing.poll_timeout_factor),
+        ("publishing.timeout_factor", config.publishing.timeout_factor),
         ("publishing.send_within", config.publishing.send_within),
         ("publishing.cap", config.publishing.cap),
         ("publishing.give_up_after", config.publishing.give_up_after),

@@ -69,7 +69,7 @@ class Postino(App):
         publisher = Publisher(
             self.accounts,
             providers,
-            patience=config.publishing.poll_timeout_factor,
+            patience=config.publishing.timeout_factor,
             send_within=config.publishing.send_within,
         )
         self.handler(POST, max_attempts=MAX_ATTEMPTS, backoff=BACKOFF, time_limit=TIME_LIMIT)(publisher.publish)
@@ -178,7 +178,7 @@ def no_objection() -> str | None:
 @asynccontextmanager
 async def open_http(app: Postino) -> AsyncIterator[Callable[[Provider, Account], Http]]:
     """Yield a function that opens an HTTP client for requests outside jobs. It refuses visible requests."""
-    patience = app.config.publishing.poll_timeout_factor
+    patience = app.config.publishing.timeout_factor
 
     def open_client(network: Provider, account: Account) -> Http:
         secrets = frozenset(account.credentials.values())

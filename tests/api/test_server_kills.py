@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from postino import Postino
-from postino.api.key_file import read_or_create_key
+from postino.api.api_key_file import read_or_create_key
 from postino.cli.up import add_sandbox_accounts
 from postino.config import load_config
 from tests.api.processes import DEADLINE, Client, Process, Reply, Server, eventually, make_environment

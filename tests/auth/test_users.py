@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from postino.auth.api_keys import PREFIX, VISIBLE
-from postino.auth.validation import parse_role
+from postino.auth.user_checks import parse_role
 from postino.errors import NotFound, WrongUse
 from postino.values.auth import Role
 from postino.vault.digests import SecretDigests

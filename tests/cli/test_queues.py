@@ -184,7 +184,7 @@ def test_invalid_cap_names_its_field(most: str, local_queue: LocalQueue, postino
 def test_cooldown_is_listed_and_ended(scope: Scope, local_queue: LocalQueue, postino: Postino) -> None:
     local_queue.perform(lambda app: app.store.start_cooldown(scope, "it", None, "too many"))
     [gate] = postino("queues", "list", "--json").json["gates"]
-    assert (gate["scope"], gate["name"], gate["kind"], gate["reason"]) == (scope, "it", "cool_down", "too many")
+    assert (gate["scope"], gate["name"], gate["kind"], gate["reason"]) == (scope, "it", "cooldown", "too many")
     assert postino("queues", "end-cooldown", f"--{scope}", "it", "--reason", "they agreed").code == 0
     assert local_queue.last_audit()[1:] == ("gate.resumed", f"{scope}:it", "they agreed")
     assert postino("queues", "list", "--json").json["gates"] == []

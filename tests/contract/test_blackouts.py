@@ -115,9 +115,9 @@ async def test_next_due_time_is_the_end_of_the_blackout(
     harness.clock.now = noon + timedelta(minutes=80)
     assert await harness.take() == []
     poll = await harness.store.poll("w1")
-    assert find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now) == noon + timedelta(
-        hours=2
-    )
+    assert find_next_due_time(
+        poll.heads, compute_closed_gates(poll.gate_sources, poll.now), poll.now
+    ) == noon + timedelta(hours=2)
 
 
 async def test_accounts_in_a_blackout_take_no_slot_from_others(harness: StoreHarness, noon: datetime) -> None:
@@ -141,7 +141,7 @@ async def test_blackouts_are_stored_as_given_and_survive_a_restart(harness: Stor
     ]
     another = await harness.another_store()
     assert sorted(await another.blackouts(), key=lambda it: it.scope) == sorted(added, key=lambda it: it.scope)
-    assert set((await another.poll("w1")).known.blackouts) == set(added)
+    assert set((await another.poll("w1")).gate_sources.blackouts) == set(added)
 
 
 async def test_blackout_changes_write_events_and_audit_entries(harness: StoreHarness) -> None:

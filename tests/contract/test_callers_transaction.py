@@ -184,7 +184,7 @@ async def test_an_open_transaction_blocks_no_enqueue_on_the_same_new_channel_and
     async with asyncpg_transaction(harness.database) as caller:
         await harness.store.enqueue_on(caller, [new(channel="fresh", account="acme", brand="shoes", key="a")])
         (made,) = await harness.store.enqueue(
-            [new(channel="fresh", account="acme", brand="shoes", key="b")], patience=0.5
+            [new(channel="fresh", account="acme", brand="shoes", key="b")], lock_timeout=0.5
         )
         assert made.created
         assert ids(await harness.take()) == {made.job.id}

@@ -83,7 +83,7 @@ async def test_circuit_survives_a_restart(harness: StoreHarness) -> None:
     breaker = await fail(harness)
     another = await harness.another_store()
     assert list(await another.circuits()) == [breaker]
-    assert (await another.poll("w1")).known.breakers == (breaker,)
+    assert (await another.poll("w1")).gate_sources.breakers == (breaker,)
 
 
 @PATHS

@@ -19,7 +19,7 @@ WHOSE = pytest.mark.parametrize(("scope", "name"), [(Scope.ACCOUNT, "acme"), (Sc
 
 
 async def one_for_each(harness: StoreHarness) -> tuple[Job, Job]:
-    """One that a cool-down of either scope holds up, and one that it does not."""
+    """One that a cooldown of either scope holds up, and one that it does not."""
     return await harness.put(account="acme"), await harness.put(account="other", channel="exports")
 
 
@@ -31,7 +31,7 @@ async def test_cooldown_holds_its_account_until_its_end_and_no_other(
     until_at = harness.clock.later(seconds=90)
     gate = await harness.store.start_cooldown(scope, name, until_at, "429")
     kept = {"since_at": harness.clock(), "until_at": until_at, "reason": "429"}
-    assert gate == Gate(scope=scope, name=name, kind=GateKind.COOL_DOWN, **kept)  # type: ignore[arg-type]
+    assert gate == Gate(scope=scope, name=name, kind=GateKind.COOLDOWN, **kept)  # type: ignore[arg-type]
     assert ids(await harness.take()) == {free.id}
     harness.clock.now = until_at - INSTANT
     assert await harness.take() == []
@@ -49,7 +49,7 @@ async def test_lane_of_a_cooling_account_is_due_at_the_end_of_the_cooldown(harne
     await harness.store.start_cooldown(Scope.ACCOUNT, "acme", until_at, "429")
     assert await harness.take() == []
     poll = await harness.store.poll("w1")
-    assert find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now) == until_at
+    assert find_next_due_time(poll.heads, compute_closed_gates(poll.gate_sources, poll.now), poll.now) == until_at
 
 
 @WHOSE

@@ -209,14 +209,14 @@ async def test_a_job_is_found_by_its_channel_and_key(harness: StoreHarness) -> N
 
 
 @only_postgres
-async def test_wait_for_a_key_of_an_open_transaction_ends_with_patience(store: Store) -> None:
+async def test_wait_for_a_key_of_an_open_transaction_ends_with_the_lock_timeout(store: Store) -> None:
     assert isinstance(store.driver, Postgres)
     async with store.driver.open_connection_outside_pool() as caller, caller.transaction():
         await store.enqueue_on(caller, [new(key="k")])
         with pytest.raises(Blocked):
-            await store.enqueue([new(key="k")], patience=0.05)
-        (free,) = await store.enqueue([new(key="free")], patience=0.05)
-    (known,) = await store.enqueue([new(key="k")], patience=0.05)
+            await store.enqueue([new(key="k")], lock_timeout=0.05)
+        (free,) = await store.enqueue([new(key="free")], lock_timeout=0.05)
+    (known,) = await store.enqueue([new(key="k")], lock_timeout=0.05)
     assert (free.created, known.created) == (True, False)
 
 

@@ -74,8 +74,8 @@ async def test_loaded_forecast_equals_its_input(harness: StoreHarness, stage: St
     again = await stage.forecast_input(until_at, MOST)
     assert {job.id: job for job in again.jobs} == {job.id: job for job in seen.jobs}
     assert [(job.account, job.claimed_by) for job in held] == [("a3", "imagined")]
-    known, _ = await harness.store.known_gates()
-    there, _ = await stage.known_gates()
+    known, _ = await harness.store.gate_sources()
+    there, _ = await stage.gate_sources()
     assert replace(there, gates=(), caps={}) == replace(known, gates=(), caps={})
     gates = [[replace(gate, since_at=None) for gate in outlook.gates] for outlook in (seen, again)]
     assert gates[0] == gates[1]

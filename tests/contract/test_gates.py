@@ -78,9 +78,9 @@ async def test_poll_returns_all_gates_except_those_of_accounts(harness: StoreHar
     brand = await harness.store.pause(Scope.BRAND, "shoes", AuditContext("maria", "two words"))
     account = await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria"))
     await harness.store.set_cap("reports", 3, ME)
-    known = (await harness.store.poll("w1")).known
+    known = (await harness.store.poll("w1")).gate_sources
     assert (known.gates, known.caps) == ((brand,), {"reports": 3})
-    assert await harness.store.known_gates() == (known, harness.clock())
+    assert await harness.store.gate_sources() == (known, harness.clock())
     assert list(await harness.store.gates()) == [account, brand]
     assert list(await harness.store.gates_for(Scope.ACCOUNT, "acme")) == [account]
     assert (brand.reason, account.reason) == ("two words", None)
@@ -161,7 +161,7 @@ async def test_cap_of_a_person_overrides_the_default_until_removed(harness: Stor
     assert await harness.store.set_cap("reports", 5, ME) == 5
     assert len(await harness.take()) == 3
     await harness.store.set_default_caps({"reports": 7})
-    assert (await harness.store.poll("w1")).known.caps == {"reports": 5, "exports": 1}
+    assert (await harness.store.poll("w1")).gate_sources.caps == {"reports": 5, "exports": 1}
     assert await harness.take() == []
     assert await harness.store.set_cap("reports", None, ME) == 7
     assert len(await harness.take()) == 2
@@ -178,7 +178,7 @@ async def test_unchanged_default_caps_wait_for_no_lock(harness: StoreHarness) ->
     await harness.store.set_default_caps({"reports": 2, "exports": 1})
     stores = [await harness.another_store() for _ in range(3)]
     await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
-    assert (await harness.store.poll("w1")).known.caps == {"reports": 2, "exports": 1}
+    assert (await harness.store.poll("w1")).gate_sources.caps == {"reports": 2, "exports": 1}
 
 
 @pytest.mark.parametrize("most", [1, 3])

@@ -38,7 +38,7 @@ CHANNELS = ("bluesky", "mastodon")
 MINUTES = st.sampled_from([-30, -10, 0, 10, 45, 90])
 SHUT = {
     GateKind.PAUSE: (Scope.ALL, Scope.QUEUE, Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT),
-    GateKind.COOL_DOWN: (Scope.CHANNEL, Scope.ACCOUNT),
+    GateKind.COOLDOWN: (Scope.CHANNEL, Scope.ACCOUNT),
     GateKind.TOKEN: (Scope.ACCOUNT,),
     GateKind.QUOTA: (Scope.CHANNEL, Scope.ACCOUNT),
 }

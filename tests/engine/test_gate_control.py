@@ -107,7 +107,7 @@ async def test_unknown_circuit_cannot_be_closed_or_reset(gate_control: GateContr
             await deed("instagram", reason="")
 
 
-# Pauses and cool-downs
+# Pauses and cooldowns
 
 
 async def test_everything_can_be_paused_and_resumed(app: Postino, gate_control: GateControl) -> None:
@@ -123,7 +123,7 @@ async def test_everything_can_be_paused_and_resumed(app: Postino, gate_control: 
 async def test_cooldown_is_listed_and_ended_by_hand(app: Postino, gate_control: GateControl, scope: Scope) -> None:
     await app.store.start_cooldown(scope, "it", None, "too many")
     [gate] = (await gate_control.queues()).closed.gates
-    assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOL_DOWN, "too many")
+    assert (gate.scope, gate.name, gate.kind, gate.reason) == (scope, "it", GateKind.COOLDOWN, "too many")
     await gate_control.end_cooldown(scope, "it", **WHY)
     assert await last_audit(app) == ("maria", "gate.resumed", f"{scope}:it", "they said so")
     assert (await gate_control.queues()).closed.gates == ()
@@ -239,7 +239,7 @@ async def test_every_closed_gate_is_listed_with_its_kind(app: Postino, gate_cont
     await app.cap("bluesky", 7)
     queues = await gate_control.queues()
     assert {gate.kind for gate in queues.closed.gates} == {
-        GateKind.PAUSE, GateKind.COOL_DOWN, GateKind.BREAKER, GateKind.BLACKOUT,
+        GateKind.PAUSE, GateKind.COOLDOWN, GateKind.BREAKER, GateKind.BLACKOUT,
     }  # fmt: skip
     assert queues.closed.caps["bluesky"] == 7
     assert [(line.channel, line.queue.label, line.pending, line.running) for line in queues.lines] == [

@@ -43,7 +43,7 @@ def went_out(harness: PublishingHarness, accounts: Sequence[StoredAccount]) -> l
 async def die_and_come_back(
     harness: PublishingHarness, pool: WorkerPool, untouched: Sequence[StoredAccount]
 ) -> datetime:
-    """Once the others' posts are out, all workers die in the middle of the cool-downs, and new ones come."""
+    """Once the others' posts are out, all workers die in the middle of the cooldowns, and new ones come."""
     theirs = ", ".join(f"'{account.id}'" for account in untouched)
 
     async def are_out() -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from postino.providers.declaration import parse_limits
 from postino.providers.registry import load_built_in
-from postino.rules.limits import NetworkLimits, check_limits
+from postino.rules.content_limits import NetworkLimits, check_limits
 from postino.rules.rendering import render_content
 from postino.rules.text_length import LengthLimit, Measure
 from postino.values.content import Content, ContentOverride, MediaKind, MediaRef

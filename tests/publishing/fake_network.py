@@ -20,7 +20,6 @@ from postino.values.provider import (
     Failure,
     FailureKind,
     Found,
-    Grade,
     Http,
     Intent,
     LookupResult,
@@ -29,6 +28,7 @@ from postino.values.provider import (
     NotSent,
     Post,
     Promise,
+    PromiseClass,
     Published,
     Receipt,
     Tokens,
@@ -42,7 +42,7 @@ class FakeNetwork:
     """Accepts the good token, publishes what it gets, and responds as arranged; afterwards every call succeeds."""
 
     name = "mastodon"
-    promise = Promise(Grade.C, "It shows what is there.")
+    promise = Promise(PromiseClass.C, "It shows what is there.")
     timeout = timedelta(seconds=0.1)
     visibility = timedelta(seconds=0.1)
 

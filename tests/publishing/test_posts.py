@@ -16,7 +16,7 @@ from postino.publishing.contents import load_content
 from postino.publishing.post_builder import build_posts
 from postino.publishing.post_request import PostRequest
 from postino.publishing.post_validation import InvalidPost
-from postino.rules.limits import NetworkLimits
+from postino.rules.content_limits import NetworkLimits
 from postino.stores.records import AuditContext, JobFilter
 from postino.values.content import Content, ContentOverride
 from postino.values.post import PostFilter, StoredPost

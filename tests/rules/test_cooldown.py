@@ -1,4 +1,4 @@
-"""How long a cool-down lasts after a 429 response, as a table and by properties."""
+"""How long a cooldown lasts after a 429 response, as a table and by properties."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def minutes(count: float) -> timedelta:
         (5, minutes(32), 6), (6, minutes(60), 7), (7, minutes(60), 8), (1_000_000, minutes(60), 1_000_001),
     ],
 )  # fmt: skip
-def test_without_retry_after_the_cool_down_doubles_up_to_an_hour(times: int, until: timedelta, count: int) -> None:
+def test_without_retry_after_the_cooldown_doubles_up_to_an_hour(times: int, until: timedelta, count: int) -> None:
     assert extend_cooldown(None, times, NOW - seconds(5) if times else None, NOW) == (NOW + until, count)
 
 
@@ -39,7 +39,7 @@ def test_without_retry_after_the_cool_down_doubles_up_to_an_hour(times: int, unt
     ("times", "ended", "count"),
     [
         (1, minutes(0), 2),
-        (1, minutes(10) - INSTANT, 2),  # a cool-down of a minute, but ten are the least
+        (1, minutes(10) - INSTANT, 2),  # a cooldown of a minute, but ten are the least
         (1, minutes(10), 1),
         (4, minutes(10) - INSTANT, 5),
         (4, minutes(10), 1),
@@ -75,12 +75,12 @@ def test_the_wait_that_the_network_requests_is_respected(requested: timedelta, u
     ("requested", "until"),
     [(None, minutes(3)), (minutes(1), minutes(3)), (minutes(3), minutes(3)), (minutes(9), minutes(9))],
 )
-def test_late_429_responses_count_as_the_same_cool_down(requested: timedelta | None, until: timedelta) -> None:
+def test_late_429_responses_count_as_the_same_cooldown(requested: timedelta | None, until: timedelta) -> None:
     requested_at = None if requested is None else NOW + requested
     assert extend_cooldown(requested_at, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
 
 
-def test_an_uncounted_cool_down_is_not_shortened() -> None:
+def test_an_uncounted_cooldown_is_not_shortened() -> None:
     assert extend_cooldown(None, 0, NOW + minutes(3), NOW) == (NOW + minutes(3), 1)
     assert extend_cooldown(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(60), 1)
 
@@ -89,7 +89,7 @@ around_now = st.timedeltas(-MONTH, MONTH).map(lambda away: NOW + away)
 
 
 @given(st.none() | around_now, st.integers(0, 100), st.none() | around_now)
-def test_a_cool_down_never_ends_before_the_requested_time(
+def test_a_cooldown_never_ends_before_the_requested_time(
     requested: datetime | None, times: int, last_until_at: datetime | None
 ) -> None:
     until_at, count = extend_cooldown(requested, times, last_until_at, NOW)
@@ -104,7 +104,7 @@ def test_a_cool_down_never_ends_before_the_requested_time(
 
 
 @given(st.lists(st.tuples(st.integers(0, 7200), st.none() | st.integers(0, 86_400)), max_size=30))
-def test_a_running_cool_down_only_grows(history: list[tuple[int, int | None]]) -> None:
+def test_a_running_cooldown_only_grows(history: list[tuple[int, int | None]]) -> None:
     now, times = NOW, 0
     until_at: datetime | None = None
     for later, requested in history:

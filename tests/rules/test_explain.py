@@ -76,7 +76,7 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
      ("This post for bluesky:ada is waiting: the circuit of bluesky is open until 10:04 UTC"
      " (since 2026-03-02 10:02 UTC).")),
     ("rate limit",
-     explain(sources=GateSources(gates=(gate(GateKind.COOL_DOWN, Scope.ACCOUNT, ADA, until_at=at("10:07:20")),))),
+     explain(sources=GateSources(gates=(gate(GateKind.COOLDOWN, Scope.ACCOUNT, ADA, until_at=at("10:07:20")),))),
      ("This post for bluesky:ada is waiting: account bluesky:ada is rate-limited by Bluesky until 10:07:20 UTC"
      " (since 2026-03-02 10:02 UTC).")),
     ("pause", explain(sources=GateSources(gates=(gate(GateKind.PAUSE, Scope.BRAND, "acme", reason="recall"),))),
@@ -146,11 +146,11 @@ def test_times_are_shown_in_the_requested_zone() -> None:
 
 
 def test_blockers_are_ranked_by_importance() -> None:
-    shut = [gate(kind, until_at=at("12:00")) for kind in (GateKind.QUOTA, GateKind.COOL_DOWN, GateKind.PAUSE)]
+    shut = [gate(kind, until_at=at("12:00")) for kind in (GateKind.QUOTA, GateKind.COOLDOWN, GateKind.PAUSE)]
     shut.append(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA))
     sources = GateSources(tuple(shut), (blackout("09:00", "13:00"),), (OPEN,), {"bluesky": 1})
     explanation = explain(sources=sources, running_by_brand={"": 1}, live_workers=0)
-    ranked = ["pause", "blackout", "breaker", "cool_down", "quota", "cap", "token", "no_worker"]
+    ranked = ["pause", "blackout", "breaker", "cooldown", "quota", "cap", "token", "no_worker"]
     assert kinds(explanation) == ranked
     assert not explanation.runnable
     assert explanation.eta is None
@@ -169,7 +169,7 @@ REMEDIES = [
     (gate(GateKind.PAUSE, Scope.QUEUE, "default"), "`postino queues resume default`"),
     (gate(GateKind.PAUSE, Scope.ALL, ""), "`postino queues resume --all`"),
     (gate(GateKind.TOKEN, Scope.ACCOUNT, ADA), "`postino accounts reconnect bluesky:ada`"),
-    (gate(GateKind.COOL_DOWN, until_at=at("11:00")), "`postino queues end-cooldown --channel bluesky`"),
+    (gate(GateKind.COOLDOWN, until_at=at("11:00")), "`postino queues end-cooldown --channel bluesky`"),
     (gate(GateKind.QUOTA, until_at=at("11:00")), "another account"),
 ]
 
@@ -197,9 +197,9 @@ def test_an_uncertain_job_says_how_to_resolve_it(type_: str, words: str) -> None
 
 
 def test_only_network_gates_block_a_started_post() -> None:
-    shut = (gate(GateKind.PAUSE), gate(GateKind.COOL_DOWN, until_at=at("11:00")))
+    shut = (gate(GateKind.PAUSE), gate(GateKind.COOLDOWN, until_at=at("11:00")))
     sources = GateSources(shut, (blackout("09:00", "13:00"),))
-    assert kinds(explain(post(may_be_live=True), sources=sources)) == ["cool_down"]
+    assert kinds(explain(post(may_be_live=True), sources=sources)) == ["cooldown"]
     assert explain(post(may_be_live=True), sources=sources).eta == at("11:00")
 
 
@@ -231,9 +231,9 @@ def test_blackouts_without_a_gap_have_no_eta() -> None:
 
 
 def test_the_eta_assumes_that_running_jobs_have_ended() -> None:
-    cool = gate(GateKind.COOL_DOWN, until_at=at("10:20"))
+    cool = gate(GateKind.COOLDOWN, until_at=at("10:20"))
     explanation = explain(sources=GateSources((cool,), caps={"bluesky": 1}), running_by_brand={"": 1})
-    assert kinds(explanation) == ["cool_down", "cap"]
+    assert kinds(explanation) == ["cooldown", "cap"]
     assert explanation.eta == at("10:20")
 
 
@@ -302,8 +302,8 @@ def test_without_a_worker_there_is_no_eta() -> None:
 
 
 def test_evaluation_counts_the_blockers_at_the_due_time() -> None:
-    sources = GateSources((gate(GateKind.COOL_DOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
-    when = {"10:19": ["cool_down"], "10:20": [], "12:30": ["blackout"], "13:00": []}
+    sources = GateSources((gate(GateKind.COOLDOWN, until_at=at("10:20")),), (blackout("12:00", "13:00"),))
+    when = {"10:19": ["cooldown"], "10:20": [], "12:30": ["blackout"], "13:00": []}
     for text, expected in when.items():
         evaluation = evaluate_job(
             JobSnapshot(job=post(run_at=at(text)), gate_sources=sources, live_workers=0), False, NOW

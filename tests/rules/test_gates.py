@@ -64,7 +64,7 @@ def open_breaker(until_at: datetime | None, probes: int = 1) -> Breaker:
             {"queues": {"a": FOREVER}, "brands": {"a": FOREVER, "b": FOREVER}},
         ),
         (
-            [gate(Scope.CHANNEL, "x", GateKind.COOL_DOWN, SOON)],
+            [gate(Scope.CHANNEL, "x", GateKind.COOLDOWN, SOON)],
             {"channels": {"x": SOON}, "channels_closed_to_started": frozenset({"x"})},
         ),
     ],
@@ -160,10 +160,10 @@ def test_a_gate_blocks_jobs_in_its_scope_and_fewer_started_jobs(scope: Scope, ow
         (GateKind.BLACKOUT, Scope.ALL, "", "A blackout covers everything"),
         (GateKind.BLACKOUT, Scope.CHANNEL, "x", "A blackout covers channel x"),
         (GateKind.BREAKER, Scope.CHANNEL, "x", "The circuit of x is open"),
-        (GateKind.COOL_DOWN, Scope.ACCOUNT, "mastodon:acme", "Account mastodon:acme is rate-limited by Mastodon"),
-        (GateKind.COOL_DOWN, Scope.CHANNEL, "google_business",
+        (GateKind.COOLDOWN, Scope.ACCOUNT, "mastodon:acme", "Account mastodon:acme is rate-limited by Mastodon"),
+        (GateKind.COOLDOWN, Scope.CHANNEL, "google_business",
          "All accounts are rate-limited by Google Business Profile"),
-        (GateKind.COOL_DOWN, Scope.ACCOUNT, "forum:ada", "Account forum:ada is rate-limited by Forum"),
+        (GateKind.COOLDOWN, Scope.ACCOUNT, "forum:ada", "Account forum:ada is rate-limited by Forum"),
         (GateKind.QUOTA, Scope.ACCOUNT, "x:ada", "Account x:ada has used up its quota"),
     ],
 )  # fmt: skip

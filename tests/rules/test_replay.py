@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from postino.rules.replay import explain_refusal
+from postino.rules.replay import find_replay_objection
 from postino.rules.settlement import DeadLetterCause
 
 MUST_CHANGE = {DeadLetterCause.PERMANENT, DeadLetterCause.POISON, DeadLetterCause.GIVEN_UP}
@@ -18,12 +18,12 @@ MUST_CHANGE = {DeadLetterCause.PERMANENT, DeadLetterCause.POISON, DeadLetterCaus
 def test_a_permanent_failure_needs_an_edit_or_force_to_be_replayed(
     cause: DeadLetterCause, edited: bool, force: bool
 ) -> None:
-    refusal = explain_refusal(cause, edited=edited, force=force)
+    refusal = find_replay_objection(cause, edited=edited, force=force)
     assert (refusal is not None) == (cause in MUST_CHANGE and not edited and not force)
 
 
 @pytest.mark.parametrize("cause", sorted(MUST_CHANGE))
 def test_a_refusal_says_what_to_do(cause: DeadLetterCause) -> None:
-    refusal = explain_refusal(cause, edited=False, force=False)
+    refusal = find_replay_objection(cause, edited=False, force=False)
     assert refusal is not None
     assert refusal.endswith("Edit its payload, or force the replay.")

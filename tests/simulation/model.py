@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.rules.replay import explain_refusal
+from postino.rules.replay import find_replay_objection
 from postino.rules.settlement import DeadLetterCause, Settlement, settle_resolution
 from postino.stores.records import NewJob
 from postino.values.event import EventType
@@ -359,7 +359,7 @@ class Model:
 
     def replay(self, job_id: UUID, payload: bytes | None, force: bool) -> None:
         entry, letter = self.open_letter(job_id)
-        if explain_refusal(letter.cause, edited=payload is not None, force=force):
+        if find_replay_objection(letter.cause, edited=payload is not None, force=force):
             raise Conflict
         letter.resolution = "replayed"
         entry.state, entry.run_at, entry.dispatched = State.PENDING, self.now, False

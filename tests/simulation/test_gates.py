@@ -45,7 +45,7 @@ SCOPES = {
     GateKind.TOKEN: (Scope.ACCOUNT,),
     GateKind.BLACKOUT: (Scope.ALL, Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT),
     GateKind.BREAKER: (Scope.CHANNEL,),
-    GateKind.COOL_DOWN: (Scope.CHANNEL, Scope.ACCOUNT),
+    GateKind.COOLDOWN: (Scope.CHANNEL, Scope.ACCOUNT),
     GateKind.QUOTA: (Scope.CHANNEL, Scope.ACCOUNT),
 }
 PLACES = [(kind, scope, name) for kind, scopes in SCOPES.items() for scope in scopes for name in NAMES[scope]]
@@ -137,7 +137,7 @@ class SmallWorld:
                 self.world.agree(lambda store: store.pause(scope, name, ACT))
             case GateKind.BREAKER:
                 self.world.agree(lambda store: store.open_circuit(name, until_at, lasting, ACT))
-            case GateKind.COOL_DOWN:
+            case GateKind.COOLDOWN:
                 self.world.agree(lambda store: store.start_cooldown(scope, name, until_at, "too many"))
             case GateKind.BLACKOUT:
                 start = (self.clock.now + timedelta(minutes=lasting - 2)).time().replace(second=0, microsecond=0)
@@ -195,7 +195,7 @@ class SmallWorld:
 
     def known(self) -> tuple[GateSources, datetime]:
         """All there is, that of accounts included."""
-        known, now = self.world.agree(lambda store: store.known_gates(), in_order)
+        known, now = self.world.agree(lambda store: store.gate_sources(), in_order)
         stored = self.world.agree(lambda store: store.gates(), lambda found: sorted(found, key=str))
         accounts = tuple(gate for gate in stored if gate.scope is Scope.ACCOUNT)
         return replace(known, gates=known.gates + accounts), now

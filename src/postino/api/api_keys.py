@@ -13,7 +13,7 @@ from postino.api.parsing import parse_time
 from postino.api.query import CURSOR, LIMIT, PAGE, REASON
 from postino.api.routes import Link, Routes
 from postino.api.views.users import render_api_key
-from postino.auth.validation import parse_role
+from postino.auth.user_checks import parse_role
 from postino.client.types.auth import ApiKeyView, CreatedApiKeyView
 from postino.client.types.schema import Doc, Page
 from postino.values.auth import ApiKey, Role

@@ -1,4 +1,4 @@
-"""`/v1/gates`: pause and resume everything, a queue, a channel, a brand or an account, and end cool-downs."""
+"""`/v1/gates`: pause and resume everything, a queue, a channel, a brand or an account, and end cooldowns."""
 
 from typing import Annotated, Literal
 
@@ -57,9 +57,9 @@ async def resume_gate(scope: PausedScope, body: GateBody, context: Context) -> J
 
 @routes.add("POST", "/v1/gates/{scope}/end-cooldown", role=Role.EDITOR, all_brands=True, responses={200: GateView})
 async def end_cooldown(scope: CooledScope, body: GateBody, context: Context) -> JSONResponse:
-    """End cool-down.
+    """End cooldown.
 
-    Ends a cool-down that a network's rate limit has caused before its time, and returns the gate as it was. The
+    Ends a cooldown that a network's rate limit has caused before its time, and returns the gate as it was. The
     network may limit the next request again.
     """
     gate_control = context.app.gate_control

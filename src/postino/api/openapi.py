@@ -75,7 +75,7 @@ TAGS = {
     "explain": "Why something has not run.",
     "blackouts": "Windows in which nothing is published.",
     "circuits": "Circuit breakers, one per service.",
-    "gates": "Pauses and cool-downs.",
+    "gates": "Pauses and cooldowns.",
     "queues": "What waits and runs, and how many jobs run at once.",
     "forecast": "What would run when.",
     "API keys": "Keys for programs.",

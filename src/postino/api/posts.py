@@ -13,6 +13,7 @@ from postino.api.context import Context, RequestContext
 from postino.api.idempotency import IdempotencyKey, make_response, parse_key, respond_once
 from postino.api.models import PostBody, PostId, Texts
 from postino.api.parsing import Timing, parse_post_request, parse_time, parse_timing
+from postino.api.post_validation import validate
 from postino.api.query import (
     ACCOUNT,
     BRAND,
@@ -28,7 +29,6 @@ from postino.api.query import (
     to_cursor,
 )
 from postino.api.routes import Link, Routes
-from postino.api.validation import validate
 from postino.api.views.posts import PostViews, describe_existing, render_created_posts, render_preview
 from postino.api.visibility import get_visible_post, list_visible_accounts, require_accounts
 from postino.client.types.posts import (

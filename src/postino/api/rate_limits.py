@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.authentication import COOKIE, parse_bearer
 from postino.api.problems import add_unchanged, problem, request_id
-from postino.rules.rate_limit import RateLimitDecision, TokenBucket, take_token
+from postino.rules.api_rate_limit import RateLimitDecision, TokenBucket, take_token
 
 REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
 MAX_CALLERS = 10_000

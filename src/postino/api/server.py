@@ -38,13 +38,13 @@ from postino.api import (
     users,
     workers,
 )
+from postino.api.api_key_file import read_or_create_key
 from postino.api.authentication import Authenticator, EarlyAuthentication, KeyAuthenticator
 from postino.api.authorization import authorize
 from postino.api.body_limits import BodyLimits
 from postino.api.caller import ANONYMOUS
 from postino.api.context import RequestContext, Services
 from postino.api.header_checks import HeaderChecks
-from postino.api.key_file import read_or_create_key
 from postino.api.openapi import DocumentedApi
 from postino.api.openapi import routes as openapi_routes
 from postino.api.path_encoding import PathEncoding, decode_names

@@ -11,7 +11,7 @@ from postino.api.models import Reason, Strict, Texts
 from postino.api.query import CURSOR, LIMIT, PAGE, REASON
 from postino.api.routes import Link, Routes
 from postino.api.views.users import render_user
-from postino.auth.validation import parse_role
+from postino.auth.user_checks import parse_role
 from postino.client.types.auth import UserView
 from postino.client.types.schema import Doc, Page
 from postino.errors import WrongUse

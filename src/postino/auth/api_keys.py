@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Collection
 from datetime import datetime
 
-from postino.auth.validation import check_key_name, parse_brands
+from postino.auth.user_checks import check_key_name, parse_brands
 from postino.errors import WrongUse
 from postino.rules.login_throttle import is_expired, is_worth_recording
 from postino.stores.records import AuditContext

@@ -1,4 +1,7 @@
-"""Hash and verify passwords with argon2id. Verifying takes as long for an unknown user as for a known one."""
+"""Check, hash and verify passwords, with argon2id.
+
+Verifying takes as long for an unknown user as for a known one.
+"""
 
 import asyncio
 import secrets
@@ -6,11 +9,22 @@ import unicodedata
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from postino.errors import WrongUse
+
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
+MIN_LENGTH, MAX_LENGTH = 10, 200
 MAX_CONCURRENT = 2  # each hash needs MEMORY_KIB while it runs
 MEMORY_KIB, PASSES, LANES = 19 * 1024, 2, 1
+
+
+def check_length(password: str) -> str:
+    """Return the password. Raises WrongUse if it is too short or too long."""
+    if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+        message = f"password: choose {MIN_LENGTH} to {MAX_LENGTH} characters."
+        raise WrongUse(f"{message} Several words in a row are easy to remember.", "password")
+    return password
 
 
 class Passwords:

@@ -15,8 +15,8 @@ from uuid import UUID
 import structlog
 
 from postino.auth.passwords import Passwords
+from postino.auth.user_checks import normalize_name
 from postino.auth.users import UserService
-from postino.auth.validation import normalize_name
 from postino.errors import Conflict
 from postino.rules.login_throttle import (
     ADDRESS_POLICY,
@@ -72,13 +72,13 @@ class SignInService:
 
     async def login(self, name: str, password: str, address: str) -> BrowserSession | SignInRefused | SignInThrottled:
         """Sign a user in with a password, and log a refusal."""
-        result = await self.check_password(normalize_name(name), password, address)
+        result = await self.verify_password(normalize_name(name), password, address)
         if not isinstance(result, BrowserSession):
             user = await self.store.user_by_name(normalize_name(name))
             log_refusal(user, address, result.seconds if isinstance(result, SignInThrottled) else None)
         return result
 
-    async def check_password(
+    async def verify_password(
         self, name: str, password: str, address: str
     ) -> BrowserSession | SignInRefused | SignInThrottled:
         """Count the attempt before verifying it, so that concurrent guesses are all counted."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from postino.auth.passwords import Passwords
-from postino.auth.validation import check_password, check_user_name, normalize_name, parse_brands
+from postino.auth.passwords import Passwords, check_length
+from postino.auth.user_checks import check_user_name, normalize_name, parse_brands
 from postino.errors import NotFound
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
@@ -32,7 +32,7 @@ class UserService:
         user = User(
             id=new_id(),
             name=check_user_name(name),
-            password=None if password is None else await self.passwords.hash(check_password(password)),
+            password=None if password is None else await self.passwords.hash(check_length(password)),
             role=role,
             brands=parse_brands(brands),
             created_by=act.actor,
@@ -44,7 +44,7 @@ class UserService:
         before = await self.store.user(user_id)
         values = dict(changes)
         if values.get("password") is not None:
-            values["password"] = await self.passwords.hash(check_password(values["password"]))
+            values["password"] = await self.passwords.hash(check_length(values["password"]))
         if "brands" in values:
             values["brands"] = parse_brands(values["brands"])
         return await self.store.change_user(replace(before, **values), [*changes], act)

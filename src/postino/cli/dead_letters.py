@@ -26,7 +26,7 @@ from postino.cli.options import (
 )
 from postino.cli.pagination import PAGE_SIZE, fetch_items, print_next_page_hint
 from postino.errors import Conflict, WrongUse
-from postino.rules.replay import explain_refusal
+from postino.rules.replay import find_replay_objection
 from postino.rules.settlement import DeadLetterCause
 from postino.values.post import POST
 
@@ -118,7 +118,7 @@ def show(job_id: JobId, as_json: Json = False, *, target: Target) -> None:
 
 
 def next_steps(letter: JsonDict) -> list[str]:
-    unchanged = explain_refusal(DeadLetterCause(letter["cause"]), edited=False, force=False) is None
+    unchanged = find_replay_objection(DeadLetterCause(letter["cause"]), edited=False, force=False) is None
     replays = [""] if unchanged else [" --payload JSON", " --force"]
     return [*(f"dead replay {letter['id']}{how}" for how in replays), f"dead discard {letter['id']} --reason WHY"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from postino.cli import output, post_table
 from postino.cli.connection import Target
-from postino.rules.replay import explain_refusal
+from postino.rules.replay import find_replay_objection
 from postino.rules.settlement import DeadLetterCause
 
 JsonDict = Mapping[str, Any]
@@ -89,7 +89,9 @@ def next_steps(post: JsonDict) -> list[str]:
             return [f"posts resolve {post_id} {verdict} --reason WHY" for verdict in options]
         case "failed":
             cause = post["cause"]
-            force = " --force" if cause and explain_refusal(DeadLetterCause(cause), edited=False, force=False) else ""
+            force = (
+                " --force" if cause and find_replay_objection(DeadLetterCause(cause), edited=False, force=False) else ""
+            )
             return [f"posts replay {post_id}{force} --reason WHY"]
         case "scheduled":
             actions = ("cancel", "reschedule --at TIME", "edit --text TEXT")

@@ -41,7 +41,7 @@ def add(
 
     The password comes from a prompt or standard input.
     """
-    from postino.auth.validation import check_user_name, parse_role
+    from postino.auth.user_checks import check_user_name, parse_role
 
     check_user_name(name)
     checked = parse_role(role).value
@@ -110,7 +110,7 @@ def remove(name: Name, reason: Reason = "", as_json: Json = False, *, target: Ta
 
 def find_user(postino: "QueueApi", name: str, *, create: bool = False) -> "UserView":
     """Return the user with this name. With `create`, add a missing owner without a password."""
-    from postino.auth.validation import normalize_name
+    from postino.auth.user_checks import normalize_name
 
     user = next((user for user in postino.users.each() if user["name"] == normalize_name(name)), None)
     if user is None and not create:

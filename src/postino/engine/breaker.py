@@ -26,7 +26,7 @@ class CircuitBreaker:
 
         Without a fallback, raises CircuitOpen or the action's own exception.
         """
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         breaker = next((breaker for breaker in known.breakers if breaker.service == service), None)
         probe = await self.admit(breaker, now)
         if probe is None:
@@ -73,7 +73,7 @@ class CircuitBreaker:
 
     async def get_state(self, service: str) -> CircuitState:
         """Return whether the circuit is closed, open or half-open now."""
-        _, now = await self.store.known_gates()
+        _, now = await self.store.gate_sources()
         return get_state(await self.get(service), now)
 
     async def record_success(self, service: str) -> Breaker:

@@ -151,7 +151,7 @@ class Call:
         return await self._ledger.store.remote_ids_of_others(self.job, remote_ids)
 
     async def handle_failure(self, failure: Failure) -> Outcome:
-        """Return the outcome of a failure that a network reported. A rate limit also starts a cool-down."""
+        """Return the outcome of a failure that a network reported. A rate limit also starts a cooldown."""
         if failure.kind is FailureKind.RATE_LIMIT:
             gate = await start_cooldown(self._ledger.store, self._context.circuits, self.job, failure)
             failure = replace(failure, until=gate.until_at)

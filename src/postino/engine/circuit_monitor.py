@@ -1,6 +1,6 @@
-"""A worker's view of circuits and channel cool-downs: whether a service may be called, and what its responses change.
+"""A worker's view of circuits and channel cooldowns: whether a service may be called, and what its responses change.
 
-The rules of the circuit breaker are in `rules.breaker`; the store holds the state that all workers share.
+The rules of the circuit breaker are in `rules.circuit_breaker`; the store holds the state that all workers share.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class CircuitMonitor:
         return next((gate for gate in self.gates if gate.name == service and is_closed(gate, self.now())), None)
 
     def add_cooldown(self, gate: Gate) -> None:
-        """Apply a cool-down of a whole channel without waiting for the next poll."""
+        """Apply a cooldown of a whole channel without waiting for the next poll."""
         self.gates = (*self.gates, gate)
         self.notify()
 

@@ -11,7 +11,7 @@ from postino.stores.records import ClaimRequest, PollResult
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, new_id
 
-SWEEP_SHARE = 100  # a sweep may take one hundredth of the time between two sweeps
+SWEEP_INTERVAL_FACTOR = 100  # the interval between sweeps is at least this many times the duration of a sweep
 FRESH = 0.05  # seconds for which one poll serves further claims, as long as they come back full
 LOST_CLAIM_MEMORY = 600.0  # seconds, far longer than a statement may take
 MIN_SWEEP_INTERVAL, MAX_SWEEP_INTERVAL = 1.0, 10.0  # seconds
@@ -51,7 +51,7 @@ class Claims:
         if sweeping:
             self.marks = {}
             duration = self.monotonic() - started
-            interval = min(max(MIN_SWEEP_INTERVAL, SWEEP_SHARE * duration), MAX_SWEEP_INTERVAL)
+            interval = min(max(MIN_SWEEP_INTERVAL, SWEEP_INTERVAL_FACTOR * duration), MAX_SWEEP_INTERVAL)
             self.sweep_at = self.monotonic() + interval
         self.last, self.polled_at = poll, started
         return poll
@@ -59,7 +59,7 @@ class Claims:
     async def claim(self, worker: str, poll: PollResult, free: int, low_is_running: bool) -> list[Job]:
         """Claim up to `free` of the jobs that the poll found due."""
         self.full = False
-        gates = compute_closed_gates(poll.known, poll.now)
+        gates = compute_closed_gates(poll.gate_sources, poll.now)
         if not poll.hinted and not list_open_sources(poll.heads, gates, poll.now):
             return []
         request = ClaimRequest(
@@ -96,5 +96,5 @@ class Claims:
     @staticmethod
     def time_to_next(poll: PollResult) -> timedelta | None:
         """Return how long it takes until the next job is due."""
-        due_at = find_next_due_time(poll.heads, compute_closed_gates(poll.known, poll.now), poll.now)
+        due_at = find_next_due_time(poll.heads, compute_closed_gates(poll.gate_sources, poll.now), poll.now)
         return None if due_at is None else due_at - poll.now

@@ -1,4 +1,4 @@
-"""Cool-downs: after a rate limit nobody calls on behalf of the account, or of the whole network, for a while."""
+"""Cooldowns: after a rate limit nobody calls on behalf of the account, or of the whole network, for a while."""
 
 from postino.engine.circuit_monitor import CircuitMonitor
 from postino.engine.store_retry import retry_store

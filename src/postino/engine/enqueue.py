@@ -20,7 +20,7 @@ def make_job_batcher(store: Store) -> Batcher[NewJob, EnqueuedJob]:
     """Return a batcher that enqueues the jobs of several callers in one transaction."""
 
     async def write(jobs: list[NewJob], again: bool = False) -> Sequence[EnqueuedJob]:
-        return await enqueue_with_retry(store, jobs, patience=choose_lock_timeout(jobs), again=again)
+        return await enqueue_with_retry(store, jobs, lock_timeout=choose_lock_timeout(jobs), again=again)
 
     return Batcher(write, MAX_JOBS_PER_BATCH, partial(write, again=True))
 
@@ -33,7 +33,7 @@ def choose_lock_timeout(batch: Sequence[object]) -> float | None:
 async def enqueue_with_retry(
     store: Store,
     jobs: Sequence[NewJob],
-    patience: float | None = None,
+    lock_timeout: float | None = None,
     once: ResponseRecorder | None = None,
     again: bool = False,
 ) -> Sequence[EnqueuedJob]:
@@ -42,7 +42,7 @@ async def enqueue_with_retry(
     A job counts as created if it has the id that this call chose, whichever attempt inserted it.
     """
     results = await retry_store(
-        lambda again: store.enqueue(jobs, patience=patience, again=again, once=once), again=again
+        lambda again: store.enqueue(jobs, lock_timeout=lock_timeout, again=again, once=once), again=again
     )
     if all(result.created for result in results):
         return results
@@ -50,10 +50,12 @@ async def enqueue_with_retry(
 
 
 async def create_posts_with_retry(
-    store: Store, contents: Sequence[NewPosts], patience: float | None = None, again: bool = False
+    store: Store, contents: Sequence[NewPosts], lock_timeout: float | None = None, again: bool = False
 ) -> Sequence[Sequence[SavedPost]]:
     """Create contents with their posts; repeat the insert if the store did not answer."""
-    results = await retry_store(lambda again: store.create_posts(contents, again=again, patience=patience), again=again)
+    results = await retry_store(
+        lambda again: store.create_posts(contents, again=again, lock_timeout=lock_timeout), again=again
+    )
     return [[*map(mark_created, posts, content.jobs)] for posts, content in zip(results, contents, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Gates that people open and close: pauses, cool-downs, circuits, blackouts. Arguments are checked before anything
+"""Gates that people open and close: pauses, cooldowns, circuits, blackouts. Arguments are checked before anything
 is stored, and workers are woken after every change."""
 
 from collections import defaultdict
@@ -81,7 +81,7 @@ class GateControl:
 
     async def queues(self) -> QueueOverview:
         """Return the counts of all queues, every closed gate, and the workers."""
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         known = replace(known, gates=tuple(await self.store.gates()))
         return QueueOverview(
             to_queue_counts(await self.store.queue_depths()),
@@ -103,7 +103,7 @@ class GateControl:
             raise NotFound("The whole queue is not paused. Run `postino queues list` to see what is.") from None
 
     async def end_cooldown(self, scope: Scope, name: str, *, reason: str = "", actor: str = "app") -> Gate:
-        """End a cool-down before its time."""
+        """End a cooldown before its time."""
         if scope not in COOLDOWN_SCOPES:
             raise WrongUse(f"scope: only an account or a channel cools down, not {scope.value!r}.", field="scope")
         return await self.wake_after(
@@ -112,7 +112,7 @@ class GateControl:
 
     async def circuits(self) -> list[Breaker]:
         """Return the circuit of every service that ever failed or was opened by hand, with its present state."""
-        _, now = await self.store.known_gates()
+        _, now = await self.store.gate_sources()
         return [replace(breaker, state=get_state(breaker, now)) for breaker in await self.store.circuits()]
 
     async def open_circuit(
@@ -126,7 +126,7 @@ class GateControl:
     ) -> Breaker:
         """Stop all calls to a service until a time, for some seconds or, with neither, until it is closed by hand."""
         context = require_reason(actor, reason)
-        _, now = await self.store.known_gates()
+        _, now = await self.store.gate_sources()
         ends_at = choose_end(until_at, seconds, now)
         services = {*self.services, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
         await self.check_known("service", service, services, JobFilter(channel=service, limit=1))
@@ -179,7 +179,7 @@ class GateControl:
 
     async def preview_blackout(self, blackout: Blackout) -> BlackoutPreview:
         """Return the jobs that this blackout would delay. At most the 10,000 newest pending jobs are examined."""
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         filter_ = make_pending_filter(blackout)
         others = [other for other in known.blackouts if other.id != blackout.id]
         shifts: list[DelayedJob] = []
@@ -196,7 +196,7 @@ class GateControl:
 
     async def check_channel(self, name: str, settled: Collection[str] = ()) -> None:
         """Raise WrongUse unless a channel is a network, is in the settings, has a cap or a gate, or ever had a job."""
-        known, _ = await self.store.known_gates()
+        known, _ = await self.store.gate_sources()
         gated = {gate.name for gate in await self.store.gates() if gate.scope is Scope.CHANNEL}
         channels = {*self.services, *settled, *known.caps, *gated}
         await self.check_known("channel", name, channels, JobFilter(channel=name, limit=1))

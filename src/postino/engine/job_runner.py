@@ -92,7 +92,7 @@ class JobRunner:
     async def execute(self, run: Run) -> SettledJob:
         if self.lease.is_expired():
             await self.lease.wait_until_renewed()
-        run.begun = True
+        run.has_lock = True
         if gate := self.circuits.find_closed_gate(run.job.channel):
             return self.executor.settle_gated(run.job, describe_closed_gate(gate))
         crash_point("handler.before")

@@ -41,5 +41,5 @@ class ReadBatcher:
         return [[accounts[name] for name in dict.fromkeys(request) if name in accounts] for request in requests]
 
     async def read_gates(self, requests: list[None]) -> list[GateSnapshot]:
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         return [(known, await self.store.gates(), now)] * len(requests)

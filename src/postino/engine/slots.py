@@ -18,13 +18,13 @@ MAX_CLAIMED = 500
 class Run:
     """One run of a job by this worker."""
 
-    __slots__ = ("begun", "call", "entered", "job", "started_at", "stopped", "task")
+    __slots__ = ("call", "entered", "has_lock", "job", "started_at", "stopped", "task")
 
     def __init__(self, job: Job, started_at: float) -> None:
         self.job = job
         self.started_at = started_at
         self.entered = False  # a task that is cancelled before its first step runs no `finally`
-        self.begun = False  # False while it waits for the lock of jobs that run alone
+        self.has_lock = False  # False while it waits for the lock of jobs that run alone
         self.stopped = False  # by this worker
         self.call: Call | None = None
         self.task: asyncio.Task[None]

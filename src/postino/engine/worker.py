@@ -171,8 +171,8 @@ class Worker:
         poll = await self.claims.poll(self.id, heartbeat=with_heartbeat)
         self.outage_log.end()
         self.clock_skew = poll.now - datetime.now(UTC)
-        self.circuits.update(poll.known, poll.now)
-        self.runner.capped = set(poll.known.caps) | {breaker.service for breaker in poll.known.breakers}
+        self.circuits.update(poll.gate_sources, poll.now)
+        self.runner.capped = set(poll.gate_sources.caps) | {breaker.service for breaker in poll.gate_sources.breakers}
         if with_heartbeat:
             self.next_heartbeat_at = time.monotonic() + self.settings.heartbeat - self.settings.poll / 2
             await self.apply_heartbeat(poll, sent_at)
@@ -228,7 +228,7 @@ class Worker:
     async def shut_down(self) -> None:
         """Give back jobs that have not begun, wait for the others, and give back what is left after `drain` seconds."""
         self.stopping = self.runner.stopping = True
-        await self.survive(lambda: self.runner.stop_runs(lambda run: not run.begun))
+        await self.survive(lambda: self.runner.stop_runs(lambda run: not run.has_lock))
         await self.drain()
         await self.survive(lambda: self.runner.stop_runs(lambda _: True))
         await self.runner.settler.give_up()

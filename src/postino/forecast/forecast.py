@@ -49,7 +49,7 @@ async def make_forecast(
 
 
 async def check_request(store: Store, request: ForecastRequest) -> None:
-    _, now = await store.known_gates()
+    _, now = await store.gate_sources()
     if request.until_at <= now:
         raise WrongUse(f"until: {format_time(request.until_at)} is in the past.", "until")
     if request.until_at > now + MAX_DURATION:

@@ -19,7 +19,7 @@ INK, FAINT, GRID, PAPER, STRIPE = "#2b3444", "#6b7688", "#e4e8ef", "#ffffff", "#
 BANDS = {
     GateKind.BLACKOUT: ("url(#hatched)", "blackout"),
     GateKind.BREAKER: ("#e5484d3d", "circuit open"),
-    GateKind.COOL_DOWN: ("#e9a23b40", "cool-down"),
+    GateKind.COOLDOWN: ("#e9a23b40", "cooldown"),
     GateKind.QUOTA: ("#a98bc940", "quota used up"),
     GateKind.PAUSE: ("#8a96ab40", "paused"),
     GateKind.TOKEN: ("#8a96ab40", "reconnect needed"),

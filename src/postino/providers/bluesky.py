@@ -28,7 +28,6 @@ from postino.values.provider import (
     Failure,
     FailureKind,
     Found,
-    Grade,
     Http,
     Intent,
     LookupResult,
@@ -36,6 +35,7 @@ from postino.values.provider import (
     NotFound,
     Post,
     Promise,
+    PromiseClass,
     Published,
     Receipt,
     Tokens,
@@ -105,7 +105,7 @@ class Bluesky:
     name = "bluesky"
     title = "Bluesky"
     promise = Promise(
-        Grade.A,
+        PromiseClass.A,
         "Postino chooses the key of every post before it sends the post. After a lost response, it looks the post up "
         "by that key, and sending the post again creates no second one.",
     )

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from postino.rules.limits import NetworkLimits
+from postino.rules.content_limits import NetworkLimits
 from postino.rules.media import MediaKindLimits, MediaLimits
 from postino.rules.quota import CalendarPeriod, Quota
 from postino.rules.text_length import LengthLimit, Measure

@@ -30,7 +30,6 @@ from postino.values.provider import (
     Failure,
     FailureKind,
     Found,
-    Grade,
     Http,
     Intent,
     LookupResult,
@@ -38,6 +37,7 @@ from postino.values.provider import (
     NotFound,
     Post,
     Promise,
+    PromiseClass,
     Published,
     Receipt,
     Tokens,
@@ -140,7 +140,7 @@ class Mastodon:
     name = "mastodon"
     title = "Mastodon"
     promise = Promise(
-        Grade.B,
+        PromiseClass.B,
         "The server refuses a repeated request for an hour, by its idempotency key. After a lost response, Postino "
         "looks for the post among the newest posts of the account. It sends the post again only within that hour; "
         "after that, a person decides.",

@@ -19,7 +19,7 @@ from postino.errors import ConfigError, WrongUse
 from postino.import_object import get_attribute, import_target, split_target
 from postino.providers.declaration import parse_limits, parse_quotas
 from postino.providers.planned_quotas import PLANNED_QUOTAS
-from postino.rules.limits import NetworkLimits
+from postino.rules.content_limits import NetworkLimits
 from postino.rules.quota import Quota
 from postino.values.networks import PLANNED_NETWORKS
 from postino.values.provider import Credential, Promise, Provider

@@ -28,12 +28,12 @@ from postino.values.provider import (
     Credential,
     Failure,
     FailureKind,
-    Grade,
     Http,
     LostResponse,
     NotSent,
     Post,
     Promise,
+    PromiseClass,
     Published,
     Receipt,
     Tokens,
@@ -114,7 +114,7 @@ class Telegram:
     name = "telegram"
     title = "Telegram"
     promise = Promise(
-        Grade.D,
+        PromiseClass.D,
         "A bot cannot read what it has sent, and Telegram does not recognise a repeated message. After a lost "
         "response, Postino sends nothing again; a person looks and decides.",
     )

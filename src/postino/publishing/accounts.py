@@ -200,11 +200,11 @@ class AccountService:
 
     async def describe_blocker(self, account: StoredAccount) -> str | None:
         """Return why the network must not be asked about this account now: an open circuit or a rate limit."""
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         account_gates = await self.store.gates_for(Scope.ACCOUNT, account.id)
         for gate in (*compute_closed_gates(known, now).gates, *account_gates):
             concerns = (gate.scope, gate.name) in ((Scope.CHANNEL, account.network), (Scope.ACCOUNT, account.id))
-            if concerns and gate.kind in (GateKind.BREAKER, GateKind.COOL_DOWN) and is_closed(gate, now):
+            if concerns and gate.kind in (GateKind.BREAKER, GateKind.COOLDOWN) and is_closed(gate, now):
                 until = f" Try again after {gate.until_at:%Y-%m-%d %H:%M:%S} UTC." if gate.until_at else ""
                 return f"{describe_closed_gate(gate)}{until}"
         return None

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from postino.errors import NotFound, WrongUse
 from postino.publishing.loop_turns import LoopTurns
 from postino.publishing.post_request import PostRequest, check_times
-from postino.rules.limits import NetworkLimits, check_limits
+from postino.rules.content_limits import NetworkLimits, check_limits
 from postino.rules.rendering import RenderedPost, render_content
 from postino.stores.store import Store
 from postino.values.content import Content, Problem, Severity, check_networks

@@ -140,14 +140,14 @@ class PostService:
         self, jobs: Sequence[Job | NewJob], advice: str, consequence: str = "Nothing was changed."
     ) -> None:
         """Raise InBlackout if one of these jobs is in a blackout now."""
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         conflicts = find_blackouts(known.blackouts, jobs, now)
         if conflicts:
             raise InBlackout(conflicts, find_common_free_time(known.blackouts, jobs, now), advice, consequence)
 
     async def describe_blackouts(self, posts: Sequence[StoredPost]) -> list[str]:
         """Return a note for each post whose scheduled time is in a blackout: when it will be published instead."""
-        known, now = await self.store.known_gates()
+        known, now = await self.store.gate_sources()
         return describe_delays(known.blackouts, posts, now)
 
     async def is_known(self, job: NewJob) -> bool:

@@ -37,7 +37,7 @@ class BlockerKind(StrEnum):
     PAUSE = GateKind.PAUSE.value
     BLACKOUT = GateKind.BLACKOUT.value
     BREAKER = GateKind.BREAKER.value
-    COOL_DOWN = GateKind.COOL_DOWN.value
+    COOLDOWN = GateKind.COOLDOWN.value
     QUOTA = GateKind.QUOTA.value
     CAP = "cap"  # no slot is free
     TOKEN = GateKind.TOKEN.value
@@ -163,7 +163,7 @@ def _advise_on_gate(gate: Gate, snapshot: JobSnapshot, at: datetime) -> str:
             same = [it for it in snapshot.gate_sources.blackouts if (it.scope, it.name) == (gate.scope, gate.name)]
             ids = [it.id for it in same if find_window(it, at)]
             return f"To publish it anyway, remove the blackout: `postino blackouts remove {ids[0]}`."
-        case GateKind.COOL_DOWN:
+        case GateKind.COOLDOWN:
             return advise_on_cooldown(gate)
         case GateKind.QUOTA:
             return "Wait, or publish with another account: the network would refuse this post."

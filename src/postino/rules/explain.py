@@ -17,6 +17,7 @@ from postino.rules.blockers import (
     estimate_start,
     find_blockers,
 )
+from postino.rules.replay import find_replay_objection
 from postino.rules.settlement import DeadLetterCause
 from postino.values.job import Job, State
 from postino.values.post import POST
@@ -38,7 +39,7 @@ OPEN_ENDINGS = {
     BlockerKind.PAUSE: "when somebody resumes it",
     BlockerKind.BLACKOUT: "when the blackout is removed",
     BlockerKind.BREAKER: "when somebody closes the circuit",
-    BlockerKind.COOL_DOWN: "when somebody ends the cooldown",
+    BlockerKind.COOLDOWN: "when somebody ends the cooldown",
     BlockerKind.QUOTA: "when the quota allows it",
     BlockerKind.CAP: "as soon as a slot is free",
     BlockerKind.TOKEN: "when the account is reconnected",
@@ -137,13 +138,11 @@ def _describe_state(snapshot: JobSnapshot, times: TimeFormatter) -> str:
 def _advise_replay(job: Job, cause: DeadLetterCause | None) -> str:
     """Return a replay command that is not refused."""
     command = f"postino {'posts' if job.type == POST else 'jobs'} replay {job.id}"
-    match cause:
-        case DeadLetterCause.PERMANENT | DeadLetterCause.POISON:
-            return f"It fails again unless the cause is fixed. To replay it: `{command} --force --reason WHY`."
-        case DeadLetterCause.GIVEN_UP:
-            return f"To replay it anyway: `{command} --force --reason WHY`."
-        case _:
-            return f"To replay it: `{command} --reason WHY`."
+    if cause is None or find_replay_objection(cause, edited=False, force=False) is None:
+        return f"To replay it: `{command} --reason WHY`."
+    if cause is DeadLetterCause.GIVEN_UP:
+        return f"To replay it anyway: `{command} --force --reason WHY`."
+    return f"It fails again unless the cause is fixed. To replay it: `{command} --force --reason WHY`."
 
 
 def _describe_wait(

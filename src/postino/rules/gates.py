@@ -17,7 +17,7 @@ FOREVER = datetime(9999, 1, 1, tzinfo=UTC)  # how stores write "until somebody o
 
 # A post that has started may be half published: pauses and blackouts do not stop it. An open circuit, a rate limit and
 # rejected credentials do, because the network would refuse every request.
-BLOCKS_STARTED = frozenset({GateKind.BREAKER, GateKind.COOL_DOWN, GateKind.TOKEN})
+BLOCKS_STARTED = frozenset({GateKind.BREAKER, GateKind.COOLDOWN, GateKind.TOKEN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ def describe_closed_gate(gate: Gate) -> str:
             sentence = f"The circuit of {gate.name} is open"
         case GateKind.TOKEN:
             sentence = f"{_capitalize(name)} must be reconnected"
-        case GateKind.COOL_DOWN if gate.scope is Scope.ACCOUNT:
+        case GateKind.COOLDOWN if gate.scope is Scope.ACCOUNT:
             sentence = f"{_capitalize(name)} is rate-limited by {_get_network(gate.name)}"
-        case GateKind.COOL_DOWN:
+        case GateKind.COOLDOWN:
             sentence = f"All accounts are rate-limited by {_get_network(gate.name)}"
         case GateKind.QUOTA:
             sentence = f"{_capitalize(name)} has used up its quota"

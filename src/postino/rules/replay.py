@@ -5,7 +5,7 @@ from postino.rules.settlement import DeadLetterCause
 OR_FORCE = "Edit its payload, or force the replay."
 
 
-def explain_refusal(cause: DeadLetterCause, *, edited: bool, force: bool) -> str | None:
+def find_replay_objection(cause: DeadLetterCause, *, edited: bool, force: bool) -> str | None:
     """Return why the replay is refused, for people; None if it is allowed."""
     if edited or force:
         return None

@@ -67,9 +67,9 @@ class BoundWrite(BoundOperation[P, T]):
         return call_with_crash_points
 
 
-def transact(operation: Callable[P, Operation[T]], *, patience: float | None = None) -> BoundWrite[P, T]:
-    """Bind an operation that runs in one transaction. A lock that takes longer than `patience` seconds ends it."""
-    return BoundWrite(operation, lambda driver, work: driver.transact(work, patience=patience))
+def transact(operation: Callable[P, Operation[T]], *, lock_timeout: float | None = None) -> BoundWrite[P, T]:
+    """Bind an operation that runs in one transaction. A lock that takes longer than `lock_timeout` seconds ends it."""
+    return BoundWrite(operation, lambda driver, work: driver.transact(work, lock_timeout=lock_timeout))
 
 
 def perform(operation: Callable[P, Operation[T]]) -> BoundWrite[P, T]:

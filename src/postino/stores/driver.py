@@ -29,8 +29,8 @@ class Driver(Protocol):
         """Return what distinguishes this database from a copy of it."""
         ...
 
-    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
-        """Run an operation in one transaction; raise Blocked if a lock takes longer than `patience` seconds."""
+    async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
+        """Run an operation in one transaction; raise Blocked if a lock takes longer than `lock_timeout` seconds."""
         ...
 
     async def perform(self, operation: Operation[T]) -> T:

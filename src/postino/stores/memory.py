@@ -40,7 +40,7 @@ class MemoryDriver:
     async def database_identity(self) -> str:
         return ""
 
-    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
+    async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
         self.connection.execute("BEGIN")
         try:
             result = drive(operation, lambda query: execute(self.connection, query, self.clock()))

@@ -135,10 +135,10 @@ class Postgres:
         async with self.connection() as connection:
             return str(await connection.fetchval(DATABASE_IDENTITY))
 
-    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
+    async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
         async with self.connection() as connection, connection.transaction():
-            if patience is not None:
-                await connection.execute(f"SET LOCAL lock_timeout = {int(patience * 1000)}")
+            if lock_timeout is not None:
+                await connection.execute(f"SET LOCAL lock_timeout = {int(lock_timeout * 1000)}")
             return await self.run(connection, operation)
 
     async def perform(self, operation: Operation[T]) -> T:

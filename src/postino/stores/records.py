@@ -54,7 +54,7 @@ class PollResult:
     heads: tuple[ClaimSource, ...] = ()
     hinted: bool = False  # there are hints to fold
     orphaned: bool = False  # running jobs have lost their worker; read only with a heartbeat
-    known: GateSources = field(default_factory=GateSources)
+    gate_sources: GateSources = field(default_factory=GateSources)
     heartbeats: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[tuple[UUID, UUID]] = frozenset()  # this worker's jobs and tokens; read only with a heartbeat
 

@@ -132,8 +132,8 @@ class Sqlite:
         machine = MACHINE.read_text().strip() if MACHINE.exists() else ""
         return f"{machine} {self.path.resolve()} {self.path.stat().st_ino}"
 
-    async def transact(self, operation: Operation[T], *, patience: float | None = None) -> T:
-        # Only the writer's own batch can hold a lock, so `patience` has no meaning here.
+    async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
+        # Only the writer's own batch can hold a lock, so `lock_timeout` has no meaning here.
         if self.writer is None:
             await self.open()
         assert self.writer is not None

@@ -18,7 +18,7 @@ from postino.values.job import Job
 from postino.values.post import Draft, NewPosts, ResponseRecorder, SavedPost
 
 MAX_WAITING = 2  # transactions that wait for a key another one holds: never all connections
-PRUNE_PATIENCE = 0.2  # seconds
+PRUNE_LOCK_TIMEOUT = 0.2  # seconds
 
 
 class Store:
@@ -45,13 +45,13 @@ class Store:
         self,
         jobs: Sequence[NewJob],
         *,
-        patience: float | None = None,
+        lock_timeout: float | None = None,
         again: bool = False,
         once: ResponseRecorder | None = None,
     ) -> list[EnqueuedJob]:
         """Insert jobs, all or none.
 
-        With `patience`, a key that another open transaction holds for longer raises Blocked. `again` repeats a call
+        With `lock_timeout`, a key that another open transaction holds for longer raises Blocked. `again` repeats a call
         whose response was lost: jobs it may have inserted the first time are not inserted twice. With `once`, the
         response is stored with the jobs; nothing is returned if it was stored before.
         """
@@ -63,7 +63,7 @@ class Store:
             else operations.enqueue.enqueue_once(jobs, again, once)
         )
         async with self.waiting_for_keys:
-            return await self.driver.transact(work, patience=patience)
+            return await self.driver.transact(work, lock_timeout=lock_timeout)
 
     async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob]) -> list[EnqueuedJob]:
         """Insert jobs inside the transaction that is open on the caller's connection."""
@@ -125,7 +125,7 @@ class Store:
     workers = read(operations.workers.list_workers)
     take_duty = perform(operations.maintenance.take_duty)
     finish_duty = perform(operations.maintenance.finish_duty)
-    prune = transact(operations.maintenance.prune, patience=PRUNE_PATIENCE)
+    prune = transact(operations.maintenance.prune, lock_timeout=PRUNE_LOCK_TIMEOUT)
     record_alive = perform(operations.maintenance.record_alive)
 
     @write()
@@ -160,13 +160,13 @@ class Store:
     blackouts = read(operations.blackouts.list_blackouts)
     gates = read(operations.gates.list_gates)
     gates_for = read(operations.gates.list_gates_for)
-    known_gates = read(operations.gates.read_gate_state)
+    gate_sources = read(operations.gates.read_gate_sources)
 
     # Posts and what belongs to them
 
     @write()
     async def create_posts(
-        self, requests: Sequence[NewPosts], *, again: bool = False, patience: float | None = None
+        self, requests: Sequence[NewPosts], *, again: bool = False, lock_timeout: float | None = None
     ) -> list[list[SavedPost]]:
         """Insert contents, posts, jobs, keys and stored responses, all or none; return the posts that have the keys.
 
@@ -174,7 +174,7 @@ class Store:
         inserted and nothing returned for a request that was answered before.
         """
         async with self.waiting_for_keys:
-            return await self.driver.transact(operations.posts.create_posts(requests, again), patience=patience)
+            return await self.driver.transact(operations.posts.create_posts(requests, again), lock_timeout=lock_timeout)
 
     @write()
     async def add_draft(self, draft: Draft, *, once: ResponseRecorder | None = None) -> Draft | None:

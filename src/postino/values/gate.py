@@ -22,7 +22,7 @@ class GateKind(StrEnum):
     TOKEN = "token"  # the account must be reconnected
     BLACKOUT = "blackout"  # a blackout is in force
     BREAKER = "breaker"  # the circuit is open
-    COOL_DOWN = "cool_down"  # the network rate-limits it
+    COOLDOWN = "cooldown"  # the network rate-limits it
     QUOTA = "quota"  # the quota is used up
 
 

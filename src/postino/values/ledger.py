@@ -120,7 +120,7 @@ class GuardedCall(Call, Protocol):
         ...
 
     async def handle_failure(self, failure: Failure) -> Outcome:
-        """Return the outcome of a failure that a network reported. A rate limit also starts a cool-down."""
+        """Return the outcome of a failure that a network reported. A rate limit also starts a cooldown."""
         ...
 
     def with_policy(self, policy: CallPolicy) -> "GuardedCall":

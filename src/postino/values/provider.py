@@ -15,7 +15,7 @@ from uuid import UUID
 from postino.errors import PostinoError
 
 
-class Grade(StrEnum):
+class PromiseClass(StrEnum):
     """What can be promised about duplicates on a network."""
 
     A = "A"  # the visible call can be repeated, or looked up by a handle
@@ -26,7 +26,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    grade: Grade
+    grade: PromiseClass
     sentence: str  # for people: what happens after a lost response
 
 
@@ -116,7 +116,7 @@ class Answer:
 class FailureKind(StrEnum):
     """What a refusal by the network means for the next step."""
 
-    TRANSIENT = "transient"  # it may work later
+    TRANSIENT = "transient"  # it may work later; after a visible call Postino looks the post up first
     RATE_LIMIT = "rate_limit"  # not before `until`
     AUTH = "auth"  # the credentials are refused
     SUSPENDED = "suspended"  # the network has blocked the account

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from postino.providers.registry import load_built_in
 from postino.values.content import Content, MediaRef
-from postino.values.provider import Grade
+from postino.values.provider import PromiseClass
 
 PICTURES = ("sample.png", "sample.jpg")
 
@@ -23,7 +23,7 @@ class Shape:
         return f"{self.network} {self.name}"
 
     @property
-    def grade(self) -> Grade:
+    def grade(self) -> PromiseClass:
         return load_built_in().providers[self.network].promise.grade
 
     def texts(self, text: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def settings(order: dict[str, Any]) -> Config:
         ),
         circuits=CircuitsConfig(failure_threshold=1000),  # what goes wrong here is no outage
         publishing=PublishingConfig(
-            poll_timeout_factor=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
+            timeout_factor=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
         ),
         sandbox=SandboxConfig(url=order["sandbox"]),
         channels=dict.fromkeys(load_built_in().providers, again),

@@ -11,7 +11,7 @@ from uuid import UUID
 from postino import State
 from postino.stores.records import AuditContext
 from postino.values.gate import Scope
-from postino.values.provider import Grade
+from postino.values.provider import PromiseClass
 from tests.crash.publishing.faults import Fault, Trouble
 from tests.crash.publishing.harness import FOR_EVER, IN_TIME, Posted, PublishingHarness
 from tests.crash.publishing.passages import Passage, is_final
@@ -116,6 +116,6 @@ class Sweep:
         assert verdict.violations == []
         assert verdict.asked == {}, "where a network can be asked, no person has to be"
         for post_id, station in self.killed.items():
-            if station.shape.grade is Grade.D and station.point in IN_DOUBT:
+            if station.shape.grade is PromiseClass.D and station.point in IN_DOUBT:
                 job = await self.harness.app.store.job(post_id)
                 assert job.state is State.UNCERTAIN, f"{station}: nobody can know whether it is out there"

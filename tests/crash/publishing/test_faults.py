@@ -6,7 +6,7 @@ import random
 import pytest
 
 from postino import State
-from postino.values.provider import Grade
+from postino.values.provider import PromiseClass
 from tests.crash.publishing.faults import UNNAMED, UNUSED, Trouble, troubles
 from tests.crash.publishing.harness import Posted, PublishingHarness
 from tests.crash.publishing.verdict import judge
@@ -43,6 +43,6 @@ async def test_any_fault_at_any_endpoint_leaves_a_post_live_once_or_uncertain(
     for trouble, posted in met:
         assert posted.faults[0] in struck, f"{trouble} was never met"
         visible = trouble.fault.endpoint == trouble.shape.visible
-        if trouble.shape.grade is Grade.D and visible and trouble.fault.loses_the_answer:
+        if trouble.shape.grade is PromiseClass.D and visible and trouble.fault.loses_the_answer:
             state = (await harness.app.store.job(posted.id)).state
             assert state is State.UNCERTAIN, f"{trouble}: nobody can know whether it is out there"

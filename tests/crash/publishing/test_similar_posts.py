@@ -11,7 +11,7 @@ import pytest
 
 from postino import Postino, State
 from postino.values.post import StoredAccount
-from postino.values.provider import Grade
+from postino.values.provider import PromiseClass
 from tests.crash.publishing.faults import LOST_ANSWER, UNSEEN, Fault
 from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.oracle import Oracle, Seen
@@ -70,7 +70,7 @@ def make_it_yesterday(oracle: Oracle) -> None:
 def tried_on() -> Iterator[tuple[str, str]]:
     """Networks, and what goes wrong there. Where posts cannot be looked for, nothing can be seen too late."""
     for network in NETWORKS:
-        seen = shape_for(network).grade is not Grade.D
+        seen = shape_for(network).grade is not PromiseClass.D
         yield from ((network, trouble) for trouble in TROUBLES if seen or trouble != UNSEEN_FOR_SECONDS)
 
 

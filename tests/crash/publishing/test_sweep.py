@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import pytest
 
-from postino.values.provider import Grade
+from postino.values.provider import PromiseClass
 from tests.crash.points import POINTS
 from tests.crash.publishing.faults import visible_troubles
 from tests.crash.publishing.harness import PublishingHarness
@@ -29,7 +29,7 @@ LOOKED_FOR = (
     "settle.before",
     "settle.after",
 )
-CAN_BE_ASKED = tuple(network for network in NETWORKS if shape_for(network).grade is not Grade.D)
+CAN_BE_ASKED = tuple(network for network in NETWORKS if shape_for(network).grade is not PromiseClass.D)
 SPARE = 6  # a worker may have several posts in its hands when it dies
 
 

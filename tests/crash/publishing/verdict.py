@@ -10,7 +10,7 @@ from uuid import UUID
 from postino import Job, NotFound, State
 from postino.stores.records import DeadLetterFilter, JobFilter
 from postino.values.event import EventType
-from postino.values.provider import Grade
+from postino.values.provider import PromiseClass
 from tests.crash.publishing.harness import Posted, PublishingHarness
 from tests.crash.publishing.oracle import Seen
 from tests.crash.sql import identity
@@ -30,7 +30,7 @@ Place = tuple[str, str, str]  # network, account, text
 class Verdict:
     """How the posts ended, and what ought not to have happened; each line names a post."""
 
-    ends: Counter[tuple[Grade, State]] = field(default_factory=Counter)
+    ends: Counter[tuple[PromiseClass, State]] = field(default_factory=Counter)
     duplicates: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ async def judge(harness: PublishingHarness, by_hand: Sequence[Seen] = ()) -> Ver
         verdict.lost += badly_ended(posted, job, evidence)
         verdict.silent += untold(posted, job, evidence)
         verdict.wrong += contradictions(posted, job, evidence)
-        if job.state is State.UNCERTAIN and posted.shape.grade is not Grade.D:
+        if job.state is State.UNCERTAIN and posted.shape.grade is not PromiseClass.D:
             verdict.asked[posted.id] = job
     verdict.duplicates += too_many(harness.posts, evidence)
     verdict.wrong += unasked_for(harness.posts, evidence)

@@ -106,7 +106,7 @@ async def count_jobs(app: Postino, _: State) -> int:
 
 
 async def read_cap(app: Postino, _: State) -> int | None:
-    return (await app.store.known_gates())[0].caps.get("bluesky")
+    return (await app.store.gate_sources())[0].caps.get("bluesky")
 
 
 async def count_blackouts(app: Postino, _: State) -> int:
@@ -216,7 +216,7 @@ REQUESTS: Mapping[str, Request] = {
     "resume": post("/v1/gates/brand/resume", {"name": "rosso"}, look=read_gates(GateKind.PAUSE), done=[], again=404),
     "set_cap": post("/v1/channels/bluesky/cap", {"most": 2}, look=read_cap, done=2),
     "end_cooldown": post(
-        "/v1/gates/channel/end-cooldown", {"name": "mastodon"}, look=read_gates(GateKind.COOL_DOWN), done=[], again=404
+        "/v1/gates/channel/end-cooldown", {"name": "mastodon"}, look=read_gates(GateKind.COOLDOWN), done=[], again=404
     ),
     "open_circuit": post(
         "/v1/circuits/bluesky/open", REASON | {"seconds": 60}, look=read_circuit("bluesky"), done="open"

@@ -1,4 +1,4 @@
-"""Circuit breakers: `rules.breaker` decides what a response makes of one; here it is compared and set."""
+"""Circuit breakers: `rules.circuit_breaker` decides what a response makes of one; here it is compared and set."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

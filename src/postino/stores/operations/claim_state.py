@@ -17,7 +17,7 @@ class ClaimState:
     """One claim under way: the request, the closed gates, the room left on capped channels, the jobs claimed."""
 
     request: ClaimRequest
-    gate_state: GateSources
+    gate_sources: GateSources
     now: datetime
     closed: ClosedGates
     room: dict[str, int] = field(default_factory=dict)  # of capped channels
@@ -43,9 +43,9 @@ class ClaimState:
             "taken": [job.id for job in self.claimed],
         }
 
-    def make_begun_params(self) -> dict[str, Any]:
+    def make_started_params(self) -> dict[str, Any]:
         """Return the gates that also hold jobs that ignore blackouts, as query parameters."""
-        shut = compute_closed_gates(replace(self.gate_state, blackouts=()), self.now)
+        shut = compute_closed_gates(replace(self.gate_sources, blackouts=()), self.now)
         return {
             "closed_all": shut.everything is not None,
             "closed_channel": list(shut.channels),

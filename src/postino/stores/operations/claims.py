@@ -1,6 +1,6 @@
 """Claims: one winner per job, nothing behind a closed gate, caps counted under their lock.
 
-`rules.order` decides the order and the shares; these statements take the jobs.
+`rules.claim_order` decides the order and the shares; these statements take the jobs.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from postino.rules.gates import BLOCKS_STARTED, GateSources, compute_closed_gate
 from postino.stores.operations.circuits import half_open_circuits
 from postino.stores.operations.claim_lanes import claim_lanes
 from postino.stores.operations.claim_state import ClaimState
-from postino.stores.operations.gates import read_gate_state
+from postino.stores.operations.gates import read_gate_sources
 from postino.stores.operations.lane_hints import fold_hints, read_hints
 from postino.stores.operations.post_events import PostEvent, write_post_events
 from postino.stores.records import ClaimRequest
@@ -26,26 +26,28 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 def is_single_statement(request: ClaimRequest) -> bool:
     """Return whether nothing has to be locked or counted first: each statement is then a complete claim."""
-    gate_state = request.poll.known
-    if request.poll.hinted or gate_state.blackouts or gate_state.breakers:
+    gate_sources = request.poll.gate_sources
+    if request.poll.hinted or gate_sources.blackouts or gate_sources.breakers:
         return False
-    lines = list_open_sources(request.poll.heads, compute_closed_gates(gate_state, request.poll.now), request.poll.now)
-    return not any(line.lanes or line.started or line.channel in gate_state.caps for line in lines)
+    lines = list_open_sources(
+        request.poll.heads, compute_closed_gates(gate_sources, request.poll.now), request.poll.now
+    )
+    return not any(line.lanes or line.started or line.channel in gate_sources.caps for line in lines)
 
 
 def claim(request: ClaimRequest) -> Operation[list[Job]]:
     """Claim due jobs for one worker."""
-    gate_state, now = request.poll.known, request.poll.now
+    gate_sources, now = request.poll.gate_sources, request.poll.now
     # Hints first, gates later: the other way round, a gate opened in between would stay closed to the lanes it hinted.
     hinted = (yield from read_hints()) if request.poll.hinted else []
     if not is_single_statement(request):
-        gate_state, now = yield from read_gate_state()
-    state = ClaimState(request, gate_state, now, compute_closed_gates(gate_state, now))
+        gate_sources, now = yield from read_gate_sources()
+    state = ClaimState(request, gate_sources, now, compute_closed_gates(gate_sources, now))
     heads = tuple(merge_heads([*request.poll.heads, *(yield from fold_hints(state, hinted))]))
     lines = list_open_sources(heads, state.closed, now)
     yield from count_room(state, lines)
-    yield from half_open_waiting(gate_state, lines)
-    yield from claim_begun(state, [line for line in lines if line.started])
+    yield from half_open_waiting(gate_sources, lines)
+    yield from claim_started(state, [line for line in lines if line.started])
     lines = [line for line in lines if not line.started]
     for queue, most in order_queues(lines, request.free, now, request.low_is_running):
         due = [line for line in lines if line.queue is queue]
@@ -56,10 +58,10 @@ def claim(request: ClaimRequest) -> Operation[list[Job]]:
     return state.claimed
 
 
-def half_open_waiting(gate_state: GateSources, lines: Sequence[ClaimSource]) -> Operation[None]:
+def half_open_waiting(gate_sources: GateSources, lines: Sequence[ClaimSource]) -> Operation[None]:
     """Half-open the circuits whose time is over and for whose channels jobs wait."""
     waiting = {line.channel for line in lines}
-    expired = {breaker.service for breaker in gate_state.breakers if breaker.state is CircuitState.OPEN} & waiting
+    expired = {breaker.service for breaker in gate_sources.breakers if breaker.state is CircuitState.OPEN} & waiting
     if expired:
         yield from half_open_circuits(expired)
 
@@ -124,7 +126,7 @@ def claim_bulk(state: ClaimState, queue: Queue, portions: Sequence[tuple[ClaimSo
     return jobs
 
 
-def claim_begun(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[None]:
+def claim_started(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[None]:
     """Claim jobs of which something was sent. They go first: there are few, and somebody waits for them."""
     while lines and len(state.claimed) < state.request.free:
         shares_given = divide_slots(state.request.free - len(state.claimed), lines, state.room)
@@ -133,8 +135,8 @@ def claim_begun(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[No
             for line, share in zip(lines, shares_given, strict=True)
             if share > 0
         ]
-        begun = yield each("lock_begun_jobs", portions, kinds=sorted(BLOCKS_STARTED), **state.make_begun_params())
-        jobs = to_live_jobs((yield each("claim_begun_jobs", begun, **state.make_claim_params())))
+        started = yield each("lock_started_jobs", portions, kinds=sorted(BLOCKS_STARTED), **state.make_started_params())
+        jobs = to_live_jobs((yield each("claim_started_jobs", started, **state.make_claim_params())))
         busy = [{"channel": job.channel, "lane": job.lane} for job in jobs if job.account is not None]
         yield each("delete_lane_due", busy)
         state.add_jobs(jobs)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from postino.errors import Conflict, NotFound
 from postino.rules.ledger import can_be_live
-from postino.rules.replay import explain_refusal
+from postino.rules.replay import find_replay_objection
 from postino.stores.operations.audit import write_audit_entry
 from postino.stores.operations.job_actions import record_action, refuse_action
 from postino.stores.operations.jobs import get_job
@@ -27,7 +27,7 @@ def replay_dead_letter(
     letter = yield from lock_open_letter(job_id, "replayed")
     if letter.job.remote_id is not None:
         return (yield from get_job(job_id))  # published already
-    refusal = explain_refusal(letter.cause, edited=payload is not None, force=force)
+    refusal = find_replay_objection(letter.cause, edited=payload is not None, force=force)
     if refusal:
         raise Conflict(f"Job {job_id} was not replayed. {refusal}")
     ledger = yield from get_ledger(job_id)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from postino.rules.blockers import MAX_AHEAD, JobSnapshot, RunningJob, UncertainJob
 from postino.rules.settlement import DeadLetterCause
-from postino.stores.operations.gates import read_gate_state, to_gate_state
+from postino.stores.operations.gates import read_gate_sources, to_gate_sources
 from postino.stores.records import (
     AuditEntry,
     ExplainInput,
@@ -23,7 +23,7 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
 
     Running jobs are counted by the statement that claims use.
     """
-    gate_state, now = yield from read_gate_state()
+    gate_sources, now = yield from read_gate_sources()
     counted = yield ask("count_running_jobs", channels=[job.channel])
     rows = yield ask(
         "get_circumstances",
@@ -33,7 +33,7 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
         lane=job.lane,
         queue=job.queue.value,
         run_at=job.run_at or now,
-        begun=job.lane is not None and (job.may_be_live or job.ignore_blackouts),
+        started=job.lane is not None and (job.may_be_live or job.ignore_blackouts),
         most_ahead=MAX_AHEAD + 1,
     )
     kinds: dict[str, list[Row]] = defaultdict(list)
@@ -42,7 +42,7 @@ def read_explain_input(job: Job) -> Operation[ExplainInput]:
     cause, cancelled = yield from find_ending(job)
     facts = JobSnapshot(
         job=job,
-        gate_sources=replace(gate_state, gates=(*gate_state.gates, *to_gate_state(kinds).gates)),
+        gate_sources=replace(gate_sources, gates=(*gate_sources.gates, *to_gate_sources(kinds).gates)),
         running_by_brand={row["brand"]: row["running"] for row in counted},
         uncertain_jobs=tuple(UncertainJob(row["detail"], row["name"], row["due_at"]) for row in kinds["doubt"]),
         running_job=next((RunningJob(UUID(row["name"]), row["detail"], row["due_at"]) for row in kinds["busy"]), None),

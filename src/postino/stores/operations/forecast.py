@@ -13,7 +13,7 @@ from postino.rules.gates import is_closed
 from postino.rules.quota import QuotaUse
 from postino.stores.operations.blackouts import list_blackouts
 from postino.stores.operations.circuits import list_circuits, lock_breaker, write_breaker
-from postino.stores.operations.gates import close_gate, list_gates, read_gate_state, set_default_caps
+from postino.stores.operations.gates import close_gate, list_gates, read_gate_sources, set_default_caps
 from postino.stores.records import ForecastInput
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.job import Job, Queue, State, get_lane, new_id
@@ -27,7 +27,7 @@ COPIED_COLUMNS = (
 
 def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInput]:
     """Return at most `most` jobs that may run by a time, and all that may hold them up."""
-    gate_state, now = yield from read_gate_state()
+    gate_sources, now = yield from read_gate_sources()
     due = yield ask("list_jobs_due_by", until_at=until_at, most=most)
     finished = yield ask("list_durations")
     served = yield ask("list_brand_turns")
@@ -39,7 +39,7 @@ def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInpu
         gates=tuple((yield from list_gates())),
         blackouts=tuple((yield from list_blackouts())),
         circuits=tuple((yield from list_circuits())),
-        caps=gate_state.caps,
+        caps=gate_sources.caps,
         served={(row["channel"], row["brand"]): row["at"] for row in served},
         spent=tuple((row["channel"], row["account"], row["quota"], QuotaUse(row["at"], row["cost"])) for row in spent),
         lasted=compute_usual_durations(finished),

@@ -62,10 +62,10 @@ def open_gate(scope: Scope, name: str, kind: GateKind) -> Operation[Gate | None]
 def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, reason: str) -> Operation[Gate]:
     """Close the cooldown gate of an account or channel that a network limits the rate of."""
     clock = yield ask("get_time")
-    rows = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOL_DOWN]
+    rows = [row for row in (yield ask("get_gates", scope=scope, name=name)) if row["kind"] == GateKind.COOLDOWN]
     times, last = (rows[0]["repeat_count"], rows[0]["until_at"]) if rows else (0, None)
     until_at, times = extend_cooldown(asked_until_at, times, last, clock[0]["now_at"])
-    gate = yield from close_gate(scope, name, GateKind.COOL_DOWN, until_at, reason, times)
+    gate = yield from close_gate(scope, name, GateKind.COOLDOWN, until_at, reason, times)
     values = {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": gate.reason or ""}
     yield from insert_event(EventType.COOLED_DOWN, None, values)
     return gate
@@ -73,11 +73,11 @@ def start_cooldown(scope: Scope, name: str, asked_until_at: datetime | None, rea
 
 def end_cooldown(scope: Scope, name: str, audit: AuditContext) -> Operation[Gate]:
     """Open a cooldown gate by hand. Raises NotFound if it is not closed."""
-    gate = yield from open_gate(scope, name, GateKind.COOL_DOWN)
+    gate = yield from open_gate(scope, name, GateKind.COOLDOWN)
     if gate is None:
         raise NotFound(f"The {scope} {name} is not cooling down. `postino queues list` shows what is.")
     yield from insert_event(EventType.RESUMED, None, {"scope": scope, "name": name})
-    yield from write_audit_entry(audit, EventType.RESUMED, f"{scope}:{name}", GateKind.COOL_DOWN)
+    yield from write_audit_entry(audit, EventType.RESUMED, f"{scope}:{name}", GateKind.COOLDOWN)
     return gate
 
 
@@ -106,15 +106,15 @@ def list_gates_for(scope: Scope, name: str) -> Operation[list[Gate]]:
     return [to_gate(row) for row in (yield ask("get_gates", scope=scope, name=name))]
 
 
-def read_gate_state() -> Operation[tuple[GateSources, datetime]]:
+def read_gate_sources() -> Operation[tuple[GateSources, datetime]]:
     """Return all that may close a gate, as a claim would read it now, and the database's time."""
     kinds: dict[str, list[Row]] = defaultdict(list)
     for row in (yield ask("load_gates")):
         kinds[row["kind"]].append(row)
-    return to_gate_state(kinds), kinds["clock"][0]["due_at"]
+    return to_gate_sources(kinds), kinds["clock"][0]["due_at"]
 
 
-def to_gate_state(kinds: Mapping[str, list[Row]]) -> GateSources:
+def to_gate_sources(kinds: Mapping[str, list[Row]]) -> GateSources:
     """Return the gate state in rows of a poll or a claim, whose details are JSON."""
     return GateSources(
         tuple(to_gate(decode_detail(row["detail"])) for row in kinds["gate"]),

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from postino.rules.claim_order import ClaimSource
-from postino.stores.operations.gates import to_gate_state
+from postino.stores.operations.gates import to_gate_sources
 from postino.stores.records import PollResult
 from postino.stores.statement import Operation, Row, ask
 from postino.values.job import Queue
@@ -31,13 +31,15 @@ def poll(worker: str | None, *, heartbeat: bool = False, marks: Marks | None = N
     return PollResult(
         now=kinds["clock"][0]["due_at"],
         heads=tuple(
-            ClaimSource(row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", started=path == "begun")
-            for path in ("bulk", "lanes", "begun")
+            ClaimSource(
+                row["name"], Queue(row["queue"]), row["due_at"], lanes=path == "lanes", started=path == "started"
+            )
+            for path in ("bulk", "lanes", "started")
             for row in kinds[path]
         ),
         hinted=bool(kinds["hint"]),
         orphaned=bool(kinds["orphan"]),
-        known=to_gate_state(kinds),
+        gate_sources=to_gate_sources(kinds),
         heartbeats={row["name"]: row["amount"] for row in kinds["worker"]},
         held=frozenset((UUID(row["name"]), UUID(row["detail"])) for row in kinds["held"]),
     )

@@ -30,7 +30,7 @@ CROSS JOIN LATERAL (
     ORDER BY due_at LIMIT 1
 ) AS head
 UNION ALL
-SELECT 'begun', known.channel, 0, head.run_at, NULL, NULL
+SELECT 'started', known.channel, 0, head.run_at, NULL, NULL
 FROM (SELECT DISTINCT channel FROM postino.channels) AS known
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
@@ -76,13 +76,13 @@ SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM postino.j
 WHERE state <> 'pending' AND channel = ANY (:channels::text[]) AND (state = 'running' OR lookup_at > :now)
 GROUP BY channel, coalesce(brand, '')
 
--- name: lock_begun_jobs
+-- name: lock_started_jobs
 -- Jobs of which something may be live, or that ignore blackouts: the first of each lane. Lanes that another claim holds
 -- are skipped.
 SELECT lane.channel, lane.lane, input.id
 FROM postino.lanes AS lane
 JOIN (
-    SELECT DISTINCT ON (begun.channel, begun.lane) begun.channel, begun.lane, begun.id
+    SELECT DISTINCT ON (started.channel, started.lane) started.channel, started.lane, started.id
     FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
     CROSS JOIN LATERAL (
         SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
@@ -110,12 +110,12 @@ JOIN (
             AND (job.brand IS NULL OR job.brand <> ALL (:closed_brand::text[])))
         ORDER BY job.run_at
         LIMIT line.share
-    ) AS begun
-    ORDER BY begun.channel, begun.lane, begun.run_at, begun.id
+    ) AS started
+    ORDER BY started.channel, started.lane, started.run_at, started.id
 ) AS input ON input.channel = lane.channel AND input.lane = lane.lane
 FOR UPDATE OF lane SKIP LOCKED
 
--- name: claim_begun_jobs
+-- name: claim_started_jobs
 -- The job chosen in each locked lane, unless another of its jobs runs or has a call in doubt.
 WITH line AS (
     SELECT * FROM unnest(:channel::text[], :lane::text[], :id::uuid[]) AS l (channel, lane, id)

@@ -250,7 +250,7 @@ WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND lookup_
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
-    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
+    WHERE NOT :started AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
       AND lane IS NOT NULL
       AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
       AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
@@ -258,7 +258,7 @@ SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
     WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
       AND (may_be_live OR ignore_blackouts) AND run_at <= :now
-      AND (NOT :begun OR (run_at, id) < (:run_at::timestamptz, :id::uuid))
+      AND (NOT :started OR (run_at, id) < (:run_at::timestamptz, :id::uuid))
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE :lane::text IS NULL AND channel = :channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL

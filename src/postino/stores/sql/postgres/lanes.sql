@@ -123,7 +123,7 @@ CROSS JOIN LATERAL (
 ) AS ready
 
 -- name: lock_closed_lanes
--- Lanes that are due but closed, because a blackout has begun. Once update_lane_due has moved them, they cost others
+-- Lanes that are due but closed, because a blackout has started. Once update_lane_due has moved them, they cost others
 -- nothing.
 SELECT lane.channel, lane.lane
 FROM postino.lanes AS lane

@@ -27,7 +27,7 @@ WITH line AS (
     )
     FROM line
     UNION ALL
-    SELECT 'begun', known.channel, 0, (
+    SELECT 'started', known.channel, 0, (
         SELECT run_at FROM postino.jobs AS job
         WHERE job.channel = known.channel AND job.state <> 'running' AND job.run_at IS NOT NULL AND job.lane IS NOT NULL
           AND (job.may_be_live OR job.ignore_blackouts)
@@ -80,7 +80,7 @@ SELECT channel, coalesce(brand, '') AS brand, count(*) AS running FROM (
 )
 GROUP BY channel, coalesce(brand, '')
 
--- name: lock_begun_jobs
+-- name: lock_started_jobs
 -- Jobs of which something may be live, or that ignore blackouts: the first of each lane.
 SELECT channel, lane, id, min(run_at) AS run_at FROM (
     SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
@@ -110,7 +110,7 @@ SELECT channel, lane, id, min(run_at) AS run_at FROM (
 )
 GROUP BY channel, lane
 
--- name: claim_begun_jobs
+-- name: claim_started_jobs
 -- The job chosen in the lane, unless another of its jobs runs.
 UPDATE postino.jobs
 SET state = 'running', claimed_by = :worker, claimed_at = :now, token = :token, attempts = attempts + 1,

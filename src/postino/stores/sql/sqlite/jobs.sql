@@ -209,13 +209,13 @@ WHERE id <> :id AND state = 'uncertain' AND channel = :channel AND lookup_at > :
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
-    WHERE NOT :begun AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
+    WHERE NOT :started AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
       AND lane IS NOT NULL
       AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now AND (queue, run_at, id) < (:queue, :run_at, :id)
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
-      AND (may_be_live OR ignore_blackouts) AND run_at <= :now AND (NOT :begun OR (run_at, id) < (:run_at, :id))
+      AND (may_be_live OR ignore_blackouts) AND run_at <= :now AND (NOT :started OR (run_at, id) < (:run_at, :id))
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE :lane IS NULL AND channel = :channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL

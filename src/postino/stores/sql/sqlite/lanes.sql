@@ -95,7 +95,7 @@ ORDER BY due.due_at
 LIMIT :share
 
 -- name: lock_closed_lanes
--- Lanes that are due but closed, because a blackout has begun. Once update_lane_due has moved them, they cost others
+-- Lanes that are due but closed, because a blackout has started. Once update_lane_due has moved them, they cost others
 -- nothing.
 SELECT channel, lane FROM postino.lane_due
 WHERE channel = :channel AND queue = :queue AND brand = ANY (:closed_brand) AND due_at <= :now

@@ -56,7 +56,7 @@ CREATE INDEX jobs_bulk ON postino.jobs (channel, queue, run_at)
 CREATE INDEX jobs_lanes ON postino.jobs (channel, lane, queue, run_at, id)
     WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts;
 -- Fewer gates hold these up, so they do not wait behind the others of their lane.
-CREATE INDEX jobs_begun ON postino.jobs (channel, run_at)
+CREATE INDEX jobs_started ON postino.jobs (channel, run_at)
     WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (may_be_live OR ignore_blackouts);
 CREATE INDEX jobs_uncertain_lanes ON postino.jobs (channel, lane) WHERE state = 'uncertain' AND lane IS NOT NULL;
 CREATE INDEX jobs_busy ON postino.jobs (state, channel) WHERE state <> 'pending';
@@ -230,7 +230,7 @@ CREATE TABLE postino.brand_turns (
 CREATE TABLE postino.gates (
     scope        text NOT NULL CHECK (scope IN ('all', 'queue', 'channel', 'brand', 'account')),
     name         text NOT NULL,
-    kind         text NOT NULL CHECK (kind IN ('pause', 'token', 'cool_down', 'quota')),
+    kind         text NOT NULL CHECK (kind IN ('pause', 'token', 'cooldown', 'quota')),
     since_at     timestamptz NOT NULL,
     until_at     timestamptz NOT NULL,
     reason       text,

@@ -55,7 +55,7 @@ CREATE INDEX postino_jobs_bulk ON postino_jobs (channel, queue, run_at)
 CREATE INDEX postino_jobs_lanes ON postino_jobs (channel, lane, queue, run_at, id)
     WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts;
 -- Fewer gates hold these up, so they do not wait behind the others of their lane.
-CREATE INDEX postino_jobs_begun ON postino_jobs (channel, run_at)
+CREATE INDEX postino_jobs_started ON postino_jobs (channel, run_at)
     WHERE state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND (may_be_live OR ignore_blackouts);
 CREATE INDEX postino_jobs_uncertain_lanes ON postino_jobs (channel, lane) WHERE state = 'uncertain';
 CREATE INDEX postino_jobs_uncertain ON postino_jobs (id) WHERE state = 'uncertain';
@@ -231,7 +231,7 @@ CREATE TABLE postino_brand_turns (
 CREATE TABLE postino_gates (
     scope        text NOT NULL CHECK (scope IN ('all', 'queue', 'channel', 'brand', 'account')),
     name         text NOT NULL,
-    kind         text NOT NULL CHECK (kind IN ('pause', 'token', 'cool_down', 'quota')),
+    kind         text NOT NULL CHECK (kind IN ('pause', 'token', 'cooldown', 'quota')),
     since_at     text NOT NULL,
     until_at     text NOT NULL,
     reason       text,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.limits import NetworkLimits, check_limits
+from postino.rules.content_limits import NetworkLimits, check_limits
 from postino.rules.media import MediaKindLimits, MediaLimits
 from postino.rules.rendering import render_content
 from postino.rules.text_length import LengthLimit, Measure

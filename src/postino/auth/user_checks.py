@@ -1,4 +1,4 @@
-"""Check the names, roles, brands and passwords of users and API keys. A refusal names the field that is wrong."""
+"""Check the names, roles and brands of users and API keys. A refusal names the field that is wrong."""
 
 import re
 import unicodedata
@@ -8,7 +8,6 @@ from postino.errors import WrongUse
 from postino.values.auth import Role
 
 MAX_NAME, MAX_BRANDS, MAX_BRAND = 100, 100, 500  # characters, brands, characters
-MIN_PASSWORD, MAX_PASSWORD = 10, 200
 USER_NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,99}")
 
 
@@ -30,13 +29,6 @@ def check_key_name(name: str) -> str:
     if not 0 < len(name.strip()) <= MAX_NAME or not name.isprintable():
         raise WrongUse(f"name: describe in 1 to {MAX_NAME} characters, on one line, what the key is for.", "name")
     return name.strip()
-
-
-def check_password(password: str) -> str:
-    if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-        message = f"password: choose {MIN_PASSWORD} to {MAX_PASSWORD} characters."
-        raise WrongUse(f"{message} Several words in a row are easy to remember.", "password")
-    return password
 
 
 def parse_brands(brands: Collection[str] | None) -> frozenset[str] | None:

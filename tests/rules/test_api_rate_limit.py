@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from postino.rules.rate_limit import TokenBucket, take_token
+from postino.rules.api_rate_limit import TokenBucket, take_token
 
 
 def test_a_new_caller_has_the_whole_burst() -> None:
