@@ -40,7 +40,7 @@ def find_rule(rules: Iterable[ErrorRule], code: str | None, text: str) -> ErrorR
 
 
 MESSAGES = {
-    FailureKind.TRANSIENT: "{network} has a temporary problem. The post needs no change: Postino checks what was published, then retries.",
+    FailureKind.TRANSIENT: "{network} has a temporary problem. Postino checks what was published, then retries.",
     FailureKind.RATE_LIMIT: "This account is rate-limited by {network}{until}. Postino waits and then continues.",
     FailureKind.AUTH: "{network} no longer accepts the credentials of this account. Reconnect the account.",
     FailureKind.SUSPENDED: "{network} has suspended this account. Sign in to see why, then reconnect the account.",
