@@ -33,12 +33,12 @@ class DatabaseConfig:
 class WorkerConfig:
     """Durations are in seconds."""
 
-    concurrency: int = 200  # jobs at once
-    heartbeat: float = 5.0  # between two heartbeats
-    lease: float = 20.0  # without a heartbeat, after which others take the worker for dead
-    poll: float = 1.0  # between two looks for work without a wake-up
-    drain: float = 30.0  # a stopping worker waits for its running jobs
-    stall: float = 60.0  # the event loop may be blocked before the process ends itself
+    concurrency: int = 200  # maximum jobs that run at once
+    heartbeat: float = 5.0  # time between two heartbeats
+    lease: float = 20.0  # other workers take over after this long without a heartbeat
+    poll: float = 1.0  # longest wait between two polls
+    drain: float = 30.0  # how long a stopping worker waits for its running jobs
+    stall: float = 60.0  # the process ends itself when its event loop is blocked for so long
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,8 @@ async def test_lane_with_a_backlog_is_updated_in_few_pages(database: PostgresDat
 @pytest.mark.parametrize(
     "name",
     [
-        "claim_begun_jobs", "claim_bulk_jobs", "claim_lane_jobs", "count_running_jobs", "find_jobs_by_key", "get_job",
-        "lock_begun_jobs", "update_lane_due", "settle_completed", "settle_finished", "settle_live", "find_settled",
+        "claim_started_jobs", "claim_bulk_jobs", "claim_lane_jobs", "count_running_jobs", "find_jobs_by_key", "get_job",
+        "lock_started_jobs", "update_lane_due", "settle_completed", "settle_finished", "settle_live", "find_settled",
     ],
 )  # fmt: skip
 def test_sqlite_reads_jobs_through_an_index(database: SqliteDatabase, name: str) -> None:

@@ -55,8 +55,8 @@ class Entry:
     lookup_at: datetime | None = None
 
     @property
-    def begun(self) -> bool:
-        """What an account or brand has begun to send waits in a line of its own, before all others."""
+    def started(self) -> bool:
+        """What an account or brand has started to send waits in a line of its own, before all others."""
         return self.may_be_live and self.line[1] is not None
 
     @property
@@ -130,14 +130,14 @@ class Model:
     def may_run(self, entry: Entry) -> bool:
         """Due, and behind no closed gate: whether anything else stands in its way depends on what runs beside it.
 
-        What has begun is not stopped half-way by a person's pause.
+        What has started is not stopped half-way by a person's pause.
         """
         gates = {(Scope.ALL, ""), (Scope.QUEUE, entry.queue.label), (Scope.CHANNEL, entry.channel)}
         gates |= {(Scope.BRAND, entry.brand)} if entry.brand is not None else set()
         gates |= {(Scope.ACCOUNT, entry.account)} if entry.account is not None else set()
         waiting = entry.state in (State.PENDING, State.UNCERTAIN)
         due = entry.run_at is not None and entry.run_at <= self.now
-        return waiting and due and (entry.begun or not gates & self.paused)
+        return waiting and due and (entry.started or not gates & self.paused)
 
     def under_way(self) -> list[Entry]:
         """What runs, and what may still be on its way although its worker is gone."""
@@ -162,7 +162,7 @@ class Model:
         return (
             all(narrow[entry.line] == 1 for entry in new if entry.account is not None)
             and all(load[channel] <= cap for channel, cap in self.caps.items() if channel in touched)
-            and all(brands[e.channel, e.brand] <= self.brand_room(e.channel, e.brand) for e in new if not e.begun)
+            and all(brands[e.channel, e.brand] <= self.brand_room(e.channel, e.brand) for e in new if not e.started)
         )
 
     def claimable(self) -> list[Entry]:
@@ -173,7 +173,7 @@ class Model:
     def most_claimable(self) -> int:
         """How many can be taken together: an account's lane gives one, a brand and a channel what their caps leave."""
         taken: list[Entry] = []
-        for entry in sorted(self.claimable(), key=lambda entry: not entry.begun):
+        for entry in sorted(self.claimable(), key=lambda entry: not entry.started):
             if self.fit([*taken, entry]):
                 taken.append(entry)
         return len(taken)
@@ -206,11 +206,13 @@ class Model:
         """
         if self.holds_low(worker) or not free:
             return []
-        low = [entry for entry in claimed if entry.queue is Queue.LOW and not entry.begun]
+        low = [entry for entry in claimed if entry.queue is Queue.LOW and not entry.started]
         waiting = self.in_state(State.PENDING, State.UNCERTAIN)
-        starving = [entry for entry in waiting if entry.queue is Queue.LOW and not entry.begun and self.starves(entry)]
+        starving = [
+            entry for entry in waiting if entry.queue is Queue.LOW and not entry.started and self.starves(entry)
+        ]
         reachable = [entry for entry in starving if entry in candidates]
-        # What has begun goes first, and a lane in which something may be on its way waits from the end of that.
+        # What has started goes first, and a lane in which something may be on its way waits from the end of that.
         in_doubt = any(entry.lookup_at is not None for entry in self.jobs.values())
         exact = reachable == starving and not self.low_was_moved and not in_doubt
         if exact and reachable and not low:
@@ -222,14 +224,14 @@ class Model:
         for taken in claimed:
             for waiting in left:
                 swapped = [waiting if entry is taken else entry for entry in claimed]
-                same_line = (taken.line, taken.begun) == (waiting.line, waiting.begun)
-                if same_line and waiting.begun and self.due(waiting) < self.due(taken):
-                    return f"overtaken among what has begun: {waiting} by {taken}, of {claimed}"
+                same_line = (taken.line, taken.started) == (waiting.line, waiting.started)
+                if same_line and waiting.started and self.due(waiting) < self.due(taken):
+                    return f"overtaken among what has started: {waiting} by {taken}, of {claimed}"
                 if same_line and taken.queue == waiting.queue and self.due(waiting) < self.due(taken):
                     return f"overtaken in its own line: {waiting} by {taken}, of {claimed}"
-                if waiting.begun and not taken.begun and self.fit(swapped):
-                    return f"overtaken although it has begun: {waiting} by {taken}, of {claimed}"
-                behind = not waiting.begun and not taken.begun and waiting.queue < taken.queue
+                if waiting.started and not taken.started and self.fit(swapped):
+                    return f"overtaken although it has started: {waiting} by {taken}, of {claimed}"
+                behind = not waiting.started and not taken.started and waiting.queue < taken.queue
                 if taken is not exempt and behind and self.fit(swapped):
                     return f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}"
         return None

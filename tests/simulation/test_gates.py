@@ -227,9 +227,9 @@ def at_once(free: list[Job], caps: dict[str, int]) -> list[Job]:
     for job in sorted(free, key=lambda job: not (job.may_be_live and job.lane)):
         beside = [other for other in chosen if other.channel == job.channel]
         most = caps.get(job.channel, len(free))
-        begun = job.may_be_live and job.lane is not None
+        started = job.may_be_live and job.lane is not None
         mine = [other for other in beside if other.brand == job.brand]
-        whole = begun or job.brand is None or job.channel not in caps or len(mine) < max(1, most - 1)
+        whole = started or job.brand is None or job.channel not in caps or len(mine) < max(1, most - 1)
         lane_is_free = job.account is None or all(other.lane != job.lane for other in beside)
         if lane_is_free and whole and len(beside) < most:
             chosen.append(job)

@@ -121,7 +121,7 @@ def applies_to(blackout: Blackout, *, channel: str, brand: str | None, account: 
 def find_window(blackout: Blackout, instant: datetime) -> BlackoutWindow | None:
     """Return the window that contains an instant; adjoining windows count as one."""
     day = _local_day(blackout, instant)
-    # If the clocks go back over midnight, tomorrow's window may have begun, and an old one may be repeated.
+    # If the clocks go back over midnight, tomorrow's window may have started, and an old one may be repeated.
     for near in (day, day - 1, day + 1, day - 2):
         found = _compute_window(blackout, near)
         if found is not None and found[0] <= instant < found[1]:

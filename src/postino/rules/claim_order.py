@@ -14,7 +14,8 @@ STARVING_AFTER = timedelta(seconds=60)
 class ClaimSource:
     """Jobs of one channel and queue that a worker can claim from, and when the first of them is due.
 
-    There are three kinds: jobs without a lane, `lanes` of accounts and brands, and `started` posts of any queue.
+    There are three kinds: jobs without a lane, `lanes` of accounts and brands, and, in any queue, `started` posts:
+    those of which something was sent, and those that ignore blackouts.
     """
 
     channel: str
@@ -33,41 +34,41 @@ class BrandTurn:
     served_at: datetime | None = None
 
 
-def is_open(head: ClaimSource, closed: ClosedGates) -> bool:
-    if head.started:
-        return head.channel not in closed.channels_closed_to_started
-    shut = head.channel in closed.channels or head.queue.label in closed.queues
+def is_open(source: ClaimSource, closed: ClosedGates) -> bool:
+    if source.started:
+        return source.channel not in closed.channels_closed_to_started
+    shut = source.channel in closed.channels or source.queue.label in closed.queues
     return not shut and closed.everything is None
 
 
-def list_open_sources(heads: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> list[ClaimSource]:
+def list_open_sources(sources: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> list[ClaimSource]:
     """Return the sources that may be claimed from now, the longest waiting first."""
-    ready = [head for head in heads if head.due_at <= now and is_open(head, closed)]
-    return sorted(ready, key=lambda head: head.due_at)
+    ready = [source for source in sources if source.due_at <= now and is_open(source, closed)]
+    return sorted(ready, key=lambda source: source.due_at)
 
 
 def order_queues(
-    lines: Iterable[ClaimSource], free: int, now: datetime, low_is_running: bool
+    sources: Iterable[ClaimSource], free: int, now: datetime, low_is_running: bool
 ) -> list[tuple[Queue, int]]:
     """Return the queues in the order in which to serve them, with the maximum number of jobs of each.
 
     `low` never starves: once its oldest job has waited a minute, it gets one slot of this worker, and no more.
     """
-    lines = list(lines)
-    starving = any(line.queue is Queue.LOW and now - line.due_at >= STARVING_AFTER for line in lines)
+    sources = list(sources)
+    starving = any(source.queue is Queue.LOW and now - source.due_at >= STARVING_AFTER for source in sources)
     first = [(Queue.LOW, 1)] if starving and not low_is_running else []
-    return first + [(queue, free) for queue in Queue if any(line.queue is queue for line in lines)]
+    return first + [(queue, free) for queue in Queue if any(source.queue is queue for source in sources)]
 
 
-def divide_slots(left: int, lines: Sequence[ClaimSource], room: Mapping[str, int]) -> list[int]:
+def divide_slots(left: int, sources: Sequence[ClaimSource], room: Mapping[str, int]) -> list[int]:
     """Divide free slots among the sources: evenly, the first ones get the rest, capped channels at most their room."""
     given: list[int] = []
     room = dict(room)
-    for position, line in enumerate(lines):
-        share = -(-left // (len(lines) - position))  # what a capped source cannot use goes to the next ones
-        share = max(0, min(share, room.get(line.channel, share)))
-        if line.channel in room:
-            room[line.channel] -= share
+    for position, source in enumerate(sources):
+        share = -(-left // (len(sources) - position))  # what a capped source cannot use goes to the next ones
+        share = max(0, min(share, room.get(source.channel, share)))
+        if source.channel in room:
+            room[source.channel] -= share
         given.append(share)
         left -= share
     return given
@@ -107,15 +108,15 @@ def compute_brand_room(
     }
 
 
-def find_next_due_time(heads: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> datetime | None:
+def find_next_due_time(sources: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> datetime | None:
     """Return when the next source is both due and open."""
-    ready = (max(head.due_at, find_opening_time(head, closed, now)) for head in heads)
+    ready = (max(source.due_at, find_opening_time(source, closed, now)) for source in sources)
     return min((at for at in ready if at > now), default=None)
 
 
-def find_opening_time(head: ClaimSource, closed: ClosedGates, now: datetime) -> datetime:
+def find_opening_time(source: ClaimSource, closed: ClosedGates, now: datetime) -> datetime:
     """Return when the gates of a source open; now, if they are open."""
-    if is_open(head, closed):
+    if is_open(source, closed):
         return now
-    shut = (closed.channels.get(head.channel), closed.queues.get(head.queue.label), closed.everything)
+    shut = (closed.channels.get(source.channel), closed.queues.get(source.queue.label), closed.everything)
     return max((until for until in shut if until is not None), default=now)

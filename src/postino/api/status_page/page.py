@@ -1,4 +1,4 @@
-"""The status page: one HTML page that shows the latest posts, loads nothing from elsewhere and needs the API key."""
+"""The status page: one HTML page that shows the latest posts, loads nothing from elsewhere and asks for an API key."""
 
 import base64
 import hashlib

@@ -29,10 +29,10 @@ def is_single_statement(request: ClaimRequest) -> bool:
     gate_sources = request.poll.gate_sources
     if request.poll.hinted or gate_sources.blackouts or gate_sources.breakers:
         return False
-    lines = list_open_sources(
+    sources = list_open_sources(
         request.poll.heads, compute_closed_gates(gate_sources, request.poll.now), request.poll.now
     )
-    return not any(line.lanes or line.started or line.channel in gate_sources.caps for line in lines)
+    return not any(source.lanes or source.started or source.channel in gate_sources.caps for source in sources)
 
 
 def claim(request: ClaimRequest) -> Operation[list[Job]]:
@@ -44,13 +44,13 @@ def claim(request: ClaimRequest) -> Operation[list[Job]]:
         gate_sources, now = yield from read_gate_sources()
     state = ClaimState(request, gate_sources, now, compute_closed_gates(gate_sources, now))
     heads = tuple(merge_heads([*request.poll.heads, *(yield from fold_hints(state, hinted))]))
-    lines = list_open_sources(heads, state.closed, now)
-    yield from count_room(state, lines)
-    yield from half_open_waiting(gate_sources, lines)
-    yield from claim_started(state, [line for line in lines if line.started])
-    lines = [line for line in lines if not line.started]
-    for queue, most in order_queues(lines, request.free, now, request.low_is_running):
-        due = [line for line in lines if line.queue is queue]
+    sources = list_open_sources(heads, state.closed, now)
+    yield from count_room(state, sources)
+    yield from half_open_waiting(gate_sources, sources)
+    yield from claim_started(state, [source for source in sources if source.started])
+    sources = [source for source in sources if not source.started]
+    for queue, most in order_queues(sources, request.free, now, request.low_is_running):
+        due = [source for source in sources if source.queue is queue]
         yield from claim_queue(state, queue, due, min(len(state.claimed) + most, request.free))
     yield from write_post_events(
         PostEvent(EventType.POST_PUBLISHING, job, {"attempts": job.attempts}) for job in state.claimed
@@ -58,44 +58,44 @@ def claim(request: ClaimRequest) -> Operation[list[Job]]:
     return state.claimed
 
 
-def half_open_waiting(gate_sources: GateSources, lines: Sequence[ClaimSource]) -> Operation[None]:
+def half_open_waiting(gate_sources: GateSources, sources: Sequence[ClaimSource]) -> Operation[None]:
     """Half-open the circuits whose time is over and for whose channels jobs wait."""
-    waiting = {line.channel for line in lines}
+    waiting = {source.channel for source in sources}
     expired = {breaker.service for breaker in gate_sources.breakers if breaker.state is CircuitState.OPEN} & waiting
     if expired:
         yield from half_open_circuits(expired)
 
 
-def claim_queue(state: ClaimState, queue: Queue, lines: Sequence[ClaimSource], most: int) -> Operation[None]:
+def claim_queue(state: ClaimState, queue: Queue, sources: Sequence[ClaimSource], most: int) -> Operation[None]:
     """Claim shares of a queue, and shares of what is left, until all is given: rank goes before fairness."""
-    while lines and len(state.claimed) < most:
-        shares_given = divide_slots(most - len(state.claimed), lines, state.room)
-        portions = [(line, share) for line, share in zip(lines, shares_given, strict=True) if share > 0]
+    while sources and len(state.claimed) < most:
+        shares_given = divide_slots(most - len(state.claimed), sources, state.room)
+        portions = [(source, share) for source, share in zip(sources, shares_given, strict=True) if share > 0]
         if not portions:
             break  # all other lines are at their caps
         claimed = yield from claim_bulk(state, queue, [portion for portion in portions if not portion[0].lanes])
         more, moved = yield from claim_lanes(
-            state, queue, {line.channel: share for line, share in portions if line.lanes}
+            state, queue, {source.channel: share for source, share in portions if source.lanes}
         )
         claimed += more
-        lines = [
-            line
-            for line, share in zip(lines, shares_given, strict=True)
-            if can_have_more(line, share, claimed) or (line.lanes and line.channel in moved)
+        sources = [
+            source
+            for source, share in zip(sources, shares_given, strict=True)
+            if can_have_more(source, share, claimed) or (source.lanes and source.channel in moved)
         ]
 
 
-def can_have_more(line: ClaimSource, share: int, claimed: Sequence[Job]) -> bool:
+def can_have_more(source: ClaimSource, share: int, claimed: Sequence[Job]) -> bool:
     """Return whether a line that gave its share may have more due jobs."""
-    line_jobs = [job for job in claimed if job.channel == line.channel and (job.lane is not None) is line.lanes]
+    line_jobs = [job for job in claimed if job.channel == source.channel and (job.lane is not None) is source.lanes]
     # A channel's brands, and a brand's lanes, divide a share evenly among them, whatever each of them has.
     return len(line_jobs) >= share or any(job.brand is not None and job.lane is not None for job in line_jobs)
 
 
-def count_room(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[None]:
+def count_room(state: ClaimState, sources: Sequence[ClaimSource]) -> Operation[None]:
     """Count how many more jobs may run on each capped channel, under its lock."""
     caps = state.closed.caps
-    capped = sorted({line.channel for line in lines} & caps.keys())
+    capped = sorted({source.channel for source in sources} & caps.keys())
     if not capped:
         return
     locked = {row["channel"] for row in (yield ask("lock_caps", channels=capped))}
@@ -113,8 +113,8 @@ def claim_bulk(state: ClaimState, queue: Queue, portions: Sequence[tuple[ClaimSo
     claimed = yield each(
         "claim_bulk_jobs",
         [
-            {"channel": line.channel, "share": share, "since_at": marks.get((line.channel, queue), LONG_AGO)}
-            for line, share in portions
+            {"channel": source.channel, "share": share, "since_at": marks.get((source.channel, queue), LONG_AGO)}
+            for source, share in portions
         ],
         queue=queue.value,
         queue_name=queue.label,
@@ -126,13 +126,16 @@ def claim_bulk(state: ClaimState, queue: Queue, portions: Sequence[tuple[ClaimSo
     return jobs
 
 
-def claim_started(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[None]:
-    """Claim jobs of which something was sent. They go first: there are few, and somebody waits for them."""
-    while lines and len(state.claimed) < state.request.free:
-        shares_given = divide_slots(state.request.free - len(state.claimed), lines, state.room)
+def claim_started(state: ClaimState, sources: Sequence[ClaimSource]) -> Operation[None]:
+    """Claim jobs of which something was sent, and posts that ignore blackouts.
+
+    They go first: there are few, and somebody waits for them.
+    """
+    while sources and len(state.claimed) < state.request.free:
+        shares_given = divide_slots(state.request.free - len(state.claimed), sources, state.room)
         portions = [
-            {"channel": line.channel, "share": share}
-            for line, share in zip(lines, shares_given, strict=True)
+            {"channel": source.channel, "share": share}
+            for source, share in zip(sources, shares_given, strict=True)
             if share > 0
         ]
         started = yield each("lock_started_jobs", portions, kinds=sorted(BLOCKS_STARTED), **state.make_started_params())
@@ -141,13 +144,13 @@ def claim_started(state: ClaimState, lines: Sequence[ClaimSource]) -> Operation[
         yield each("delete_lane_due", busy)
         state.add_jobs(jobs)
         # An account gives one job at a time, however many of its jobs are at the head of the line.
-        lines = [line for line in lines if any(job.channel == line.channel for job in jobs)]
+        sources = [source for source in sources if any(job.channel == source.channel for job in jobs)]
 
 
 def merge_heads(heads: Sequence[ClaimSource]) -> list[ClaimSource]:
     """Return each line once, with its earliest due time: the poll and a hint may both name it."""
     first: dict[tuple[str, Queue, bool, bool], ClaimSource] = {}
     for head in heads:
-        line = head.channel, head.queue, head.lanes, head.started
-        first[line] = min(head, first.get(line, head), key=lambda line_head: line_head.due_at)
+        source = head.channel, head.queue, head.lanes, head.started
+        first[source] = min(head, first.get(source, head), key=lambda line_head: line_head.due_at)
     return list(first.values())

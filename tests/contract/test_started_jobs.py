@@ -65,22 +65,22 @@ async def parked(harness: StoreHarness, account: str = "acme", minutes: float = 
 
 
 @pytest.mark.parametrize("close", PASSED)
-async def test_pauses_and_blackouts_do_not_hold_a_begun_job(harness: StoreHarness, close: Close) -> None:
-    begun = await parked(harness)
+async def test_pauses_and_blackouts_do_not_hold_a_started_job(harness: StoreHarness, close: Close) -> None:
+    started = await parked(harness)
     await harness.put(account="acme", brand="shoes")
     harness.clock.turn(seconds=59)
     await close(harness)
     assert await harness.take() == []
     harness.clock.turn(seconds=1)
-    assert ids(await harness.take()) == {begun.id}
-    (running,) = [await harness.store.job(begun.id)]
+    assert ids(await harness.take()) == {started.id}
+    (running,) = [await harness.store.job(started.id)]
     assert await harness.end(running, Done())
     assert await harness.take() == []
 
 
 @pytest.mark.parametrize("close", HELD)
-async def test_breaker_and_cooldown_hold_a_begun_job(harness: StoreHarness, close: Close) -> None:
-    begun = await parked(harness)
+async def test_breaker_and_cooldown_hold_a_started_job(harness: StoreHarness, close: Close) -> None:
+    started = await parked(harness)
     await close(harness)
     harness.clock.turn(seconds=30)
     other = await harness.put(account="acme", brand="shoes", channel="exports")
@@ -88,19 +88,19 @@ async def test_breaker_and_cooldown_hold_a_begun_job(harness: StoreHarness, clos
     free = ids(await harness.take())
     assert free <= {other.id}
     harness.clock.turn(seconds=0.5)
-    assert await harness.state(begun) is State.PENDING
+    assert await harness.state(started) is State.PENDING
     assert await harness.take() == []
 
 
-async def test_begun_job_is_claimed_before_jobs_that_sent_nothing(harness: StoreHarness) -> None:
-    begun = await parked(harness)
+async def test_started_job_is_claimed_before_jobs_that_sent_nothing(harness: StoreHarness) -> None:
+    started = await parked(harness)
     await harness.put(account="acme", brand="shoes")
     await harness.put(account="other", brand="shoes")
     harness.clock.turn(minutes=1)
-    assert ids(await harness.take(1)) == {begun.id}
+    assert ids(await harness.take(1)) == {started.id}
 
 
-async def test_begun_jobs_of_one_account_take_no_slot_from_others(harness: StoreHarness) -> None:
+async def test_started_jobs_of_one_account_take_no_slot_from_others(harness: StoreHarness) -> None:
     first = [await parked(harness, "acme") for _ in range(3)]
     other = await parked(harness, "other")
     harness.clock.turn(minutes=1)
@@ -110,16 +110,16 @@ async def test_begun_jobs_of_one_account_take_no_slot_from_others(harness: Store
 
 
 async def test_account_with_a_call_in_doubt_runs_no_other_job(harness: StoreHarness) -> None:
-    begun = await parked(harness)
+    started = await parked(harness)
     lost = await harness.lost_answer(account="acme", brand="shoes")
     assert lost.lookup_at is not None
-    assert begun.run_at is not None
+    assert started.run_at is not None
     harness.clock.now = lost.lookup_at - INSTANT
-    harness.database.sql(f"UPDATE {{jobs}} SET run_at = created_at WHERE id = '{begun.id}'")
+    harness.database.sql(f"UPDATE {{jobs}} SET run_at = created_at WHERE id = '{started.id}'")
     assert await harness.take(worker="w2") == []
     harness.clock.now = lost.lookup_at
     (first,) = await harness.take(worker="w2")
-    assert first.id in {begun.id, lost.id}
+    assert first.id in {started.id, lost.id}
 
 
 async def test_job_that_ignores_blackouts_runs_in_a_blackout_but_not_in_a_pause(harness: StoreHarness) -> None:
@@ -134,8 +134,8 @@ async def test_job_that_ignores_blackouts_runs_in_a_blackout_but_not_in_a_pause(
 
 
 async def test_job_that_ignores_blackouts_is_held_by_a_paused_account(harness: StoreHarness) -> None:
-    begun = await parked(harness)
+    started = await parked(harness)
     await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
     await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))
     harness.clock.turn(minutes=1)
-    assert ids(await harness.take()) == {begun.id}
+    assert ids(await harness.take()) == {started.id}
