@@ -1,4 +1,4 @@
-"""`make crash`: the sweeps over every crash point, then chaos on both stores, until there were enough kills."""
+"""`make crash`: run the sweeps over every crash point, then chaos on both stores, until there are enough kills."""
 
 import argparse
 import asyncio
@@ -36,36 +36,36 @@ R = TypeVar("R", bound=results.ResultsLike)
 
 
 class Progress(Protocol):
-    """A chaos run, as far as it has come."""
+    """The progress of a chaos run."""
 
     started_at: float
 
     @property
     def kills(self) -> int: ...
     @property
-    def told(self) -> str: ...
+    def summary(self) -> str: ...
 
 
 def main() -> int:
-    wanted = arguments()
+    options = parse_arguments()
     started_at = time.monotonic()
     BUILD.mkdir(exist_ok=True)
-    print(f"seed {wanted.seed}", flush=True)
-    parts = [run_part(name, wanted.kills or KILLS[name], wanted.seed) for name in wanted.only or KILLS]
+    print(f"seed {options.seed}", flush=True)
+    parts = [run_part(name, options.kills or KILLS[name], options.seed) for name in options.only or KILLS]
     seconds = round(time.monotonic() - started_at, 1)
     passed = not any(part.failed for part in parts)
-    told: dict[str, Any] = {"seed": wanted.seed, "seconds": seconds, "passed": passed}
-    told |= {"kills": sum(part.kills for part in parts)} | {part.name: part.as_json() for part in parts}
-    (BUILD / "crash.json").write_text(json.dumps(told, indent=2) + "\n")
-    print("\n".join(results.report(wanted.seed, parts, seconds)), flush=True)
+    results_json: dict[str, Any] = {"seed": options.seed, "seconds": seconds, "passed": passed}
+    results_json |= {"kills": sum(part.kills for part in parts)} | {part.name: part.as_json() for part in parts}
+    (BUILD / "crash.json").write_text(json.dumps(results_json, indent=2) + "\n")
+    print("\n".join(results.report(options.seed, parts, seconds)), flush=True)
     return 0 if passed else 1
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make crash")
-    parser.add_argument("--kills", type=int, help=f"how many of each part; ordinarily {KILLS}")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same fates again")
-    parser.add_argument("--only", choices=list(KILLS), action="append", help="one part alone")
+    parser.add_argument("--kills", type=int, help=f"kills of each part (default: {KILLS})")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="repeat the run with this seed")
+    parser.add_argument("--only", choices=list(KILLS), action="append", help="run only this part")
     return parser.parse_args()
 
 
@@ -80,7 +80,7 @@ def run_part(name: str, kills: int, seed: int) -> results.Part:
 
 
 def run_sweep(what: list[str], seed: int) -> dict[str, int]:
-    """Each case says how many it killed, or killed one at least."""
+    """Run a sweep and count its kills: those that a case reports, or one for each case."""
     results = BUILD / "crash-sweep.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--timeout=900", f"--junitxml={results}", *what]
     environment = os.environ | {"CRASH_EVERYTHING": "1", "CRASH_SEED": str(seed)}
@@ -88,34 +88,37 @@ def run_sweep(what: list[str], seed: int) -> dict[str, int]:
     [suite] = ElementTree.parse(results).getroot().iter("testsuite")
     results.unlink()
     failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-    kills = sum(kills_in(case) for case in suite.iter("testcase"))
+    kills = sum(count_kills(case) for case in suite.iter("testcase"))
     return {"kills": kills, "failed": failed, "skipped": int(suite.get("skipped", 0))}
 
 
-def kills_in(case: ElementTree.Element) -> int:
+def count_kills(case: ElementTree.Element) -> int:
     if any(case.iter("failure")) or any(case.iter("error")) or any(case.iter("skipped")):
         return 0
-    told = [int(it.get("value", 0)) for it in case.iter("property") if it.get("name") == "kills"]
-    return told[0] if told else 1
+    results_json = [int(it.get("value", 0)) for it in case.iter("property") if it.get("name") == "kills"]
+    return results_json[0] if results_json else 1
 
 
 def run_jobs(store: str, kills: int, seed: int) -> results.Results:
-    with place("jobs", store) as (folder, url), forker() as address:
+    with create_place("jobs", store) as (folder, url), forker() as address:
         plan = Plan(url, folder, kills, seed)
-        return tidied(folder, asyncio.run(chaos.cause_chaos(plan, address, telling("jobs", store, kills))))
+        return delete_if_clean(
+            folder, asyncio.run(chaos.cause_chaos(plan, address, make_progress_printer("jobs", store, kills)))
+        )
 
 
 def run_posts(store: str, kills: int, seed: int) -> published.Results:
-    with place("posts", store) as (folder, url), forker() as address, Oracle(folder) as oracle:
+    with create_place("posts", store) as (folder, url), forker() as address, Oracle(folder) as oracle:
         plan = Plan(url, folder, kills, seed)
-        return tidied(
-            folder, asyncio.run(publishing.cause_chaos(plan, address, oracle, telling("posts", store, kills)))
+        return delete_if_clean(
+            folder,
+            asyncio.run(publishing.cause_chaos(plan, address, oracle, make_progress_printer("posts", store, kills))),
         )
 
 
 @contextmanager
-def place(name: str, store: str) -> Iterator[tuple[Path, str]]:
-    """An empty folder and an empty database."""
+def create_place(name: str, store: str) -> Iterator[tuple[Path, str]]:
+    """Create an empty folder and an empty database."""
     folder = BUILD / "crash" / name / store
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -126,17 +129,17 @@ def place(name: str, store: str) -> Iterator[tuple[Path, str]]:
         yield folder, url
 
 
-def tidied(folder: Path, reckoned: R) -> R:
-    """What went well leaves nothing behind."""
-    if not reckoned.violations:
+def delete_if_clean(folder: Path, outcome: R) -> R:
+    """Delete the folder of a run without violations."""
+    if not outcome.violations:
         shutil.rmtree(folder)
-    return reckoned
+    return outcome
 
 
-def telling(name: str, store: str, kills: int) -> Callable[[Progress], None]:
+def make_progress_printer(name: str, store: str, kills: int) -> Callable[[Progress], None]:
     def tell(run: Progress) -> None:
         seconds = time.monotonic() - run.started_at
-        print(f"{name} on {store}: {run.kills:,} of {kills:,} kills, {run.told}, {seconds:.0f} s", flush=True)
+        print(f"{name} on {store}: {run.kills:,} of {kills:,} kills, {run.summary}, {seconds:.0f} s", flush=True)
 
     return tell
 

@@ -18,19 +18,19 @@ from tests.crash.results import Results
 from tests.crash.sql import SqlConnection
 from tests.crash.verdict import judge, read_record
 from tests.crash.worker_killer import WorkerKiller
-from tests.crash.worker_lives import WorkerEnd, WorkerLife, lives
-from tests.crash.workers import Process, Workers, workers_on
+from tests.crash.worker_lives import WorkerEnd, WorkerLife, draw_lives
+from tests.crash.workers import Process, Workers, open_workers
 
 PLACES = 10
-RECKONING = 90.0  # seconds after the last kill in which every job must have ended
-TOLD_EVERY = 5.0
+SETTLE_WITHIN = 90.0  # seconds after the last kill in which every job must have ended
+REPORT_EVERY = 5.0
 UNENDED = "SELECT count(*) FROM postino.jobs"
 WORKER_KILLER = "SELECT count(*) FROM postino.dead_letters WHERE cause = 'worker_killer' AND resolved_at IS NULL"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: where, how many kills, and the seed that gives the same jobs and the same fates again."""
+    """One run: where, how many kills, and the seed that reproduces its jobs and worker lives."""
 
     url: str
     folder: Path
@@ -43,43 +43,43 @@ class Chaos:
         self.plan = plan
         self.sql = sql
         self.load = Load(app, plan.seed, lambda: self.watch.live)
-        self.mortality = WorkerKiller(workers, self.start, plan.kills)
-        self.watch = InvariantWatch(sql, app.store, self.mortality.awake, lambda: len(self.load.accepted.ends))
-        self.mortality.watch = self.watch
+        self.killer = WorkerKiller(workers, self.start, plan.kills)
+        self.watch = InvariantWatch(sql, app.store, self.killer.awake, lambda: len(self.load.accepted.ends))
+        self.killer.watch = self.watch
         self.started_at = time.monotonic()
 
     @property
     def kills(self) -> int:
-        return self.mortality.kills
+        return self.killer.kills
 
     @property
-    def told(self) -> str:
-        """How far it has come."""
-        wrong = len(self.mortality.wrong) + len(self.watch.wrong)
+    def summary(self) -> str:
+        """Describe the progress so far."""
+        wrong = len(self.killer.wrong) + len(self.watch.wrong)
         jobs = f"{len(self.load.accepted.ends):,} jobs, {self.watch.live:,} of them live"
         return f"{jobs}, {self.watch.checks:,} checks, {wrong} wrong"
 
-    async def start(self, fate: WorkerLife) -> Process:
-        return await self.mortality.workers.start(crash=fate.crash, drain=fate.drain, listens=fate.listens)
+    async def start(self, life: WorkerLife) -> Process:
+        return await self.killer.workers.start(crash=life.crash, drain=life.drain, listens=life.listens)
 
     async def run(self) -> None:
-        """Chaos first, then peace, in which everything must come to its end."""
-        async with side_by_side(self.watch.look_all_along(), self.load.decide_all_along()):
-            async with side_by_side(self.load.enqueue_all_along()):
-                await self.mortality.fill([lives(self.plan.seed, place, ENGINE_POINTS) for place in range(PLACES)])
-            await self.mortality.outlive(2, self.all_ended, RECKONING)
+        """Run the chaos, then a calm phase in which every job must end."""
+        async with run_in_background(self.watch.check_repeatedly(), self.load.decide_repeatedly()):
+            async with run_in_background(self.load.enqueue_repeatedly()):
+                await self.killer.fill([draw_lives(self.plan.seed, place, ENGINE_POINTS) for place in range(PLACES)])
+            await self.killer.run_survivors(2, self.all_ended, SETTLE_WITHIN)
 
     async def all_ended(self) -> bool:
         left = [await asyncio.to_thread(self.sql.ask, query) for query in (UNENDED, WORKER_KILLER)]
         return not any(count for [[count]] in left)
 
-    async def figures(self) -> Results:
+    async def make_results(self) -> Results:
         accepted, watch = self.load.accepted, self.watch
         verdict = await judge(self.sql, self.load.app.store, read_record(self.plan.folder), accepted.ends)
-        wrong = [*self.mortality.wrong, *accepted.wrong, *watch.wrong, *verdict.wrong]
+        wrong = [*self.killer.wrong, *accepted.wrong, *watch.wrong, *verdict.wrong]
         return Results(
             kills=self.kills,
-            endings={ending.value: self.mortality.ended[ending] for ending in WorkerEnd},
+            endings={ending.value: self.killer.ended[ending] for ending in WorkerEnd},
             accepted=len(accepted.ends),
             states={state.value: count for state, count in sorted(verdict.states.items())},
             resolved=accepted.resolved,
@@ -97,28 +97,28 @@ class Chaos:
 
 
 async def cause_chaos(plan: Plan, address: str, tell: Callable[[Chaos], None] = lambda _: None) -> Results:
-    """A whole run on an empty database; `tell` hears every few seconds how far it has come."""
+    """Do a whole run on an empty database; call `tell` every few seconds to report the progress."""
     app = Postino(settings({"folder": plan.folder, "url": plan.url}))
     await app.store.migrate()
-    async with app, workers_on(address, plan.folder, plan.url) as workers:
+    async with app, open_workers(address, plan.folder, plan.url) as workers:
         sql = SqlConnection(plan.url)
         chaos = Chaos(plan, workers, app, sql)
-        async with side_by_side(telling(chaos, tell)):
+        async with run_in_background(report_progress(chaos, tell)):
             await chaos.run()
-        figures = await chaos.figures()
+        make_results = await chaos.make_results()
         sql.close()
-    return figures
+    return make_results
 
 
-async def telling(chaos: Chaos, tell: Callable[[Chaos], None]) -> None:
+async def report_progress(chaos: Chaos, tell: Callable[[Chaos], None]) -> None:
     while True:
-        await asyncio.sleep(TOLD_EVERY)
+        await asyncio.sleep(REPORT_EVERY)
         tell(chaos)
 
 
 @asynccontextmanager
-async def side_by_side(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """These go on for as long as the block does; if one of them stumbles, so does the block."""
+async def run_in_background(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run these coroutines during the block; an error in one of them ends the block."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(work) for work in works]
         yield

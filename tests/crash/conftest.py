@@ -12,7 +12,7 @@ import pytest
 
 from tests.crash.points import EVERYTHING
 from tests.crash.verdict import Runs, read_record
-from tests.crash.workers import Workers, forker, workers_on
+from tests.crash.workers import Workers, forker, open_workers
 from tests.engine.conftest import app
 from tests.servers.postgres import PostgresServer
 
@@ -22,8 +22,8 @@ OTHER = ("sqlite", "postgres")
 
 
 @pytest.fixture(scope="session")
-def migrated(postgres_server: PostgresServer) -> str:
-    """The name of a database to copy: quicker than making every table again for each of a hundred tests."""
+def migrated_database(postgres_server: PostgresServer) -> str:
+    """Return the name of a migrated database to copy, which is faster than a migration for each test."""
     url = postgres_server.create_database()
     postino = Path(sys.executable).parent / "postino"
     subprocess.run([postino, "migrate", "--database-url", url], check=True, capture_output=True)
@@ -35,7 +35,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/postino.db"
         return
-    template: str = request.getfixturevalue("migrated")
+    template: str = request.getfixturevalue("migrated_database")
     server: PostgresServer = request.getfixturevalue("postgres_server")
     url = server.create_database(template)
     yield url
@@ -50,7 +50,7 @@ def forker_address() -> Iterator[str]:
 
 @pytest.fixture
 async def workers(forker_address: str, tmp_path: Path, database_url: str) -> AsyncIterator[Workers]:
-    async with workers_on(forker_address, tmp_path, database_url) as workers:
+    async with open_workers(forker_address, tmp_path, database_url) as workers:
         yield workers
 
 
@@ -60,13 +60,13 @@ def runs(tmp_path: Path) -> Callable[[], Runs]:
 
 
 @pytest.fixture(scope="session")
-def everything() -> bool:
+def full_sweep() -> bool:
     return EVERYTHING
 
 
 @pytest.fixture
 def chance(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> random.Random:
-    """What a test leaves out this time; the same seed leaves out the same again."""
+    """Return the random choice of cases; the same CRASH_SEED chooses the same cases."""
     seed = int(os.environ.get("CRASH_SEED") or time.time())
     with capsys.disabled():
         print(f"\n{request.node.name}: CRASH_SEED={seed}", file=sys.stderr)
@@ -74,17 +74,17 @@ def chance(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Each point on one store, by turns; on both where everything is wanted."""
+    """Run each crash point on one store, by turns, or on both if CRASH_EVERYTHING is set."""
     if EVERYTHING:
         return
-    swept = [item for item in items if item.path == SWEEP and isinstance(item, pytest.Function)]
-    cases = list(dict.fromkeys(case_of(item) for item in swept))
+    sweep_items = [item for item in items if item.path == SWEEP and isinstance(item, pytest.Function)]
+    cases = list(dict.fromkeys(get_case(item) for item in sweep_items))
     # Not by every second: that would be `before` here and `after` there.
     others = {case: OTHER[(place + place // 2) % 2] for place, case in enumerate(cases)}
-    left_out = {item for item in swept if f"[{others[case_of(item)]}-" in item.name}
+    left_out = {item for item in sweep_items if f"[{others[get_case(item)]}-" in item.name}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
 
 
-def case_of(item: pytest.Item) -> str:
+def get_case(item: pytest.Item) -> str:
     return item.name.partition("[")[2].partition("-")[2]

@@ -12,22 +12,22 @@ JOB = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def gather(sql: SqlConnection, folder: Path, violations: list[str]) -> list[str]:
-    """The store's word and the handlers' own about each of the first jobs named, and the last words of processes."""
+    """Return the stored history and the record of the first jobs of the violations, and the logs of their processes."""
     log = lines(folder / "log")
-    written = lines(folder / "record") + log
+    records = lines(folder / "record") + log
     jobs = [
-        "\n".join([f"--- job {job}", sql.history(job), *(line for line in written if job in line)])
-        for job in named(JOB, violations)
+        "\n".join([f"--- job {job}", sql.describe_job(job), *(line for line in records if job in line)])
+        for job in find_names(JOB, violations)
     ]
-    return jobs + [last_words(process, log) for process in named(PROCESS, violations)]
+    return jobs + [read_log_tail(process, log) for process in find_names(PROCESS, violations)]
 
 
-def named(what: re.Pattern[str], violations: list[str]) -> list[str]:
-    found = dict.fromkeys(match[0] for violation in violations if (match := what.search(violation)))
-    return list(found)[:MOST]
+def find_names(what: re.Pattern[str], violations: list[str]) -> list[str]:
+    names = dict.fromkeys(match[0] for violation in violations if (match := what.search(violation)))
+    return list(names)[:MOST]
 
 
-def last_words(process: str, log: list[str]) -> str:
+def read_log_tail(process: str, log: list[str]) -> str:
     start = next((number for number, line in enumerate(log) if line.startswith(f"{process} ended by")), len(log))
     return "\n".join([f"--- {process}", *log[start : start + MOST_LINES]])
 

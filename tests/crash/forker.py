@@ -1,7 +1,7 @@
 """A process that has everything imported and forks workers, so that starting one takes milliseconds.
 
-Whoever connects to its socket gets a family of workers of its own. When the connection ends, so does the family; when
-whoever started the forker is gone, so is the forker.
+Each connection to its socket has its own group of workers, which ends with the connection. The forker ends when its
+parent process ends.
 """
 
 import asyncio
@@ -26,69 +26,69 @@ from postino.config import load_config
 from tests.crash.program import act, application
 
 
-class Family:
-    """The workers of one caller, who says one line for each start and signal and hears one for each start and end."""
+class WorkerGroup:
+    """The workers of one caller: it sends a line for each start and signal, and receives one for each start and end."""
 
     def __init__(self, caller: socket.socket) -> None:
         self.caller = caller
         self.alive: set[int] = set()
-        self.bell, self.rope = socket.socketpair()
-        self.rope.setblocking(False)
+        self.wakeup_reader, self.wakeup_writer = socket.socketpair()
+        self.wakeup_writer.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(self.rope.fileno(), warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self.wakeup_writer.fileno(), warn_on_full_buffer=False)
 
     def serve(self) -> None:
         unread = b""
         while True:
-            ready, _, _ = select.select([self.caller, self.bell], [], [])
-            if self.bell in ready:
-                self.bell.recv(4096)
-                self.bury()
+            ready, _, _ = select.select([self.caller, self.wakeup_reader], [], [])
+            if self.wakeup_reader in ready:
+                self.wakeup_reader.recv(4096)
+                self.reap_children()
             if self.caller in ready:
-                heard = self.caller.recv(65536)
-                if not heard:
+                data = self.caller.recv(65536)
+                if not data:
                     return self.end()
-                *orders, unread = (unread + heard).split(b"\n")
+                *orders, unread = (unread + data).split(b"\n")
                 for order in orders:
-                    self.obey(json.loads(order))
+                    self.run_order(json.loads(order))
 
-    def obey(self, order: dict[str, Any]) -> None:
+    def run_order(self, order: dict[str, Any]) -> None:
         if "signal" in order:
-            if order["pid"] in self.alive:  # nobody else can have its number before it is buried
+            if order["pid"] in self.alive:  # no other process can have its number before it is reaped
                 os.kill(order["pid"], order["signal"])
             return
         pid = os.fork()
         if pid == 0:
-            self.leave()
-            become(order)
+            self.close_inherited()
+            run_child(order)
         self.alive.add(pid)
-        self.say({"started": pid})
+        self.send_line({"started": pid})
 
-    def bury(self) -> None:
+    def reap_children(self) -> None:
         while self.alive:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
                 return
             self.alive.discard(pid)
-            self.say({"ended": pid, "code": os.waitstatus_to_exitcode(status)})
+            self.send_line({"ended": pid, "code": os.waitstatus_to_exitcode(status)})
 
-    def say(self, told: dict[str, int]) -> None:
-        self.caller.sendall(json.dumps(told).encode() + b"\n")
+    def send_line(self, message: dict[str, int]) -> None:
+        self.caller.sendall(json.dumps(message).encode() + b"\n")
 
     def end(self) -> None:
         for pid in self.alive:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
-    def leave(self) -> None:
+    def close_inherited(self) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for ours in (self.caller, self.bell, self.rope):
-            ours.close()
+        for inherited in (self.caller, self.wakeup_reader, self.wakeup_writer):
+            inherited.close()
 
 
-def become(order: dict[str, Any]) -> None:
-    """Never returns. What it logs is kept beside its database."""
+def run_child(order: dict[str, Any]) -> None:
+    """Run an order in the child process and exit; its log is stored beside the database."""
     code = 1
     try:
         log = os.open(Path(order["folder"]) / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -97,7 +97,7 @@ def become(order: dict[str, Any]) -> None:
         os.environ["POSTINO_CRASH"] = order["crash"]
         asyncio.run(act(order))
         code = 0
-    except BaseException:  # noqa: BLE001 - there is nobody above this
+    except BaseException:  # noqa: BLE001 - this is the top of the child process
         print(f"process {os.getpid()} ended by", traceback.format_exc())
     finally:
         sys.stdout.flush()
@@ -107,23 +107,23 @@ def become(order: dict[str, Any]) -> None:
 
 def main(address: str) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # Whatever a process builds once is built here, for all of them.
+    # What a process builds once is built here, for all children.
     application({"folder": "", "url": "sqlite:///nowhere"})
     with tempfile.TemporaryDirectory() as folder:
         postino.api.server.make_app(load_config(Path(folder), environment={}))
     gc.freeze()
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(address)
-        door.listen()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([door, sys.stdin], [], [])
+            ready, _, _ = select.select([listener, sys.stdin], [], [])
             if sys.stdin in ready:
                 return
-            caller, _ = door.accept()
+            caller, _ = listener.accept()
             if os.fork() == 0:
-                door.close()
-                Family(caller).serve()
+                listener.close()
+                WorkerGroup(caller).serve()
                 os._exit(0)
             caller.close()
 

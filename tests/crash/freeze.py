@@ -12,7 +12,7 @@ MOST_HELD_MS = 50
 
 
 async def freeze(process: Process, database_url: str) -> None:
-    """A process that is stopped in the middle of a write keeps SQLite's only lock, and nobody else could go on."""
+    """Stop a process, but not in the middle of a write: it would keep the only lock of SQLite."""
     process.signal(signal.SIGSTOP)
     await asyncio.sleep(STOPPED)
     while not await asyncio.to_thread(is_free, database_url):
@@ -23,7 +23,7 @@ async def freeze(process: Process, database_url: str) -> None:
 
 
 def is_free(database_url: str) -> bool:
-    """Whether somebody can write there; on PostgreSQL nobody waits for what others hold."""
+    """Return whether other processes can write; on PostgreSQL they always can."""
     if not database_url.startswith("sqlite:///"):
         return True
     connection = apsw.Connection(database_url.removeprefix("sqlite:///"))

@@ -9,12 +9,12 @@ from uuid import UUID
 from postino.stores.records import JobFilter
 from postino.stores.store import Store
 from postino.values.job import State
-from tests.crash.sql import SqlConnection, identity
+from tests.crash.sql import SqlConnection, to_uuid
 from tests.crash.workers import Process
 
 EVERY = 0.05
-MOST_AT_ONCE = 0.25  # a look that comes late, because the machine was busy, counts no more than this
-TAKEN_OVER = 30.0  # seconds until somebody else has the jobs of a dead or frozen worker, in the thick of it
+MOST_AT_ONCE = 0.25  # a check that is late because the machine is busy counts no more than this
+TAKEN_OVER = 30.0  # seconds until another worker has the jobs of a dead or frozen one, under load
 CARRIED_OUT = 30.0  # seconds until a living worker is done with a job
 
 CLAIMS = """
@@ -36,40 +36,40 @@ class InvariantWatch:
         self.accepted = accepted
         self.live = 0
         self.at_work: set[int] = set()
-        self.seen = asyncio.Condition()
+        self.changed = asyncio.Condition()
         self.dead_for: dict[tuple[UUID, UUID], float] = {}
         self.held_for: dict[tuple[UUID, UUID], float] = {}
         self.longest = 0.0
-        self.looked_at = time.monotonic()
+        self.checked_at = time.monotonic()
         self.checks = 0
         self.wrong: list[str] = []
 
-    async def look_all_along(self) -> None:
+    async def check_repeatedly(self) -> None:
         while True:
-            await self.look()
+            await self.check()
             await asyncio.sleep(EVERY)
 
-    async def until_at_work(self, worker: Process) -> None:
-        """Returns when it has registered, or has ended before it could."""
-        async with self.seen:
-            await self.seen.wait_for(lambda: worker.pid in self.at_work or worker.ended.done())
+    async def wait_until_registered(self, worker: Process) -> None:
+        """Return when the worker has registered, or ended before that."""
+        async with self.changed:
+            await self.changed.wait_for(lambda: worker.pid in self.at_work or worker.ended.done())
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         accepted = self.accepted()
-        rows, at_work, [[self.live, finished]] = await asyncio.to_thread(self.ask_all)
-        async with self.seen:
+        rows, at_work, [[self.live, finished]] = await asyncio.to_thread(self.read_rows)
+        async with self.changed:
             self.at_work = {pid for [pid] in at_work}
-            self.seen.notify_all()
+            self.changed.notify_all()
         self.checks += 1
         if self.live + finished < accepted:
             self.wrong.append(f"{accepted} jobs were accepted, and only {self.live + finished} are there")
         now = time.monotonic()
-        step, self.looked_at = min(now - self.looked_at, MOST_AT_ONCE), now
+        step, self.checked_at = min(now - self.checked_at, MOST_AT_ONCE), now
         self.check_claims([row for row in rows if row[1] == "running"], step)
         self.wrong += [f"{job} is pending without a time" for job, state, *_ in rows if state == "pending"]
-        await self.check_listed(for_a_person(rows))
+        await self.check_listed(list_waiting_for_person(rows))
 
-    def ask_all(self) -> list[list[tuple[Any, ...]]]:
+    def read_rows(self) -> list[list[tuple[Any, ...]]]:
         return [self.sql.ask(query) for query in (CLAIMS, AT_WORK, KNOWN)]
 
     def check_claims(self, claims: list[tuple[Any, ...]], step: float) -> None:
@@ -80,14 +80,14 @@ class InvariantWatch:
             if token is None:
                 self.wrong.append(f"{job} is running without a claim")
                 continue
-            claim = identity(job), identity(token)
+            claim = to_uuid(job), to_uuid(token)
             if pid in awake:
                 self.held_for[claim] = held.get(claim, 0.0) + step
             else:
                 self.dead_for[claim] = dead.get(claim, 0.0) + step
         self.longest = max([self.longest, *self.dead_for.values()])
-        self.complain(dead, self.dead_for, TAKEN_OVER, "its worker is dead, and nobody took it over")
-        self.complain(held, self.held_for, CARRIED_OUT, "its worker lives, and nothing becomes of it")
+        self.complain(dead, self.dead_for, TAKEN_OVER, "its worker is dead and no other took it over")
+        self.complain(held, self.held_for, CARRIED_OUT, "its worker is alive but does not settle it")
 
     def complain(
         self, before: dict[tuple[UUID, UUID], float], after: dict[tuple[UUID, UUID], float], most: float, what: str
@@ -99,14 +99,16 @@ class InvariantWatch:
         ]
 
     async def check_listed(self, uncertain: set[UUID]) -> None:
-        """What waits for a person before and after somebody looked at the list was on it."""
+        """Check that jobs that wait for a person before and after the list is read are on it."""
         if not uncertain:
             return
         listed = {job.id for job in await self.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=1000))}
         rows = await asyncio.to_thread(self.sql.ask, CLAIMS)
-        self.wrong += [f"{job} is uncertain and not listed" for job in (uncertain & for_a_person(rows)) - listed]
+        self.wrong += [
+            f"{job} is uncertain and not listed" for job in (uncertain & list_waiting_for_person(rows)) - listed
+        ]
 
 
-def for_a_person(rows: list[tuple[Any, ...]]) -> set[UUID]:
-    """Those with a time are looked for by a worker, and may come and go meanwhile."""
-    return {identity(job) for job, state, _, _, run_at in rows if state == "uncertain" and run_at is None}
+def list_waiting_for_person(rows: list[tuple[Any, ...]]) -> set[UUID]:
+    """Return the jobs that wait for a person; uncertain jobs with a time are looked up by a worker."""
+    return {to_uuid(job) for job, state, _, _, run_at in rows if state == "uncertain" and run_at is None}

@@ -28,7 +28,7 @@ ENDS = {
 
 @dataclass
 class Accepted:
-    """What the store said yes to, and how each of these jobs may end."""
+    """The jobs that the store accepted, and the states in which each may end."""
 
     ends: dict[UUID, frozenset[State]] = field(default_factory=dict)
     replayed: int = 0
@@ -46,27 +46,27 @@ class Load:
         self.accepted = Accepted()
         self.keys = 0
 
-    async def enqueue_all_along(self) -> None:
+    async def enqueue_repeatedly(self) -> None:
         while True:
             if self.live() < MOST_LIVE:
-                await self.patiently(self.enqueue_some)
+                await self.run_tolerantly(self.enqueue_some)
             await asyncio.sleep(EVERY)
 
     async def enqueue_some(self) -> None:
-        wanted = [self.draw() for _ in range(self.chance.randint(1, TOGETHER))]
+        specs = [self.draw() for _ in range(self.chance.randint(1, TOGETHER))]
         if self.chance.random() < 0.5:
-            jobs = await self.app.enqueue_many(wanted)
+            jobs = await self.app.enqueue_many(specs)
         else:
-            jobs = list(await asyncio.gather(*(self.app.enqueue(**one) for one in wanted)))
+            jobs = list(await asyncio.gather(*(self.app.enqueue(**one) for one in specs)))
         for job in jobs:
             self.accepted.ends[job.id] = ENDS[job.type]
-        await self.ask_again(wanted, jobs)
+        await self.check_same_key(specs, jobs)
         for job in jobs:
             if self.chance.random() < 0.08:
                 await self.cancel(job)
 
     def draw(self) -> dict[str, Any]:
-        """A job of some kind."""
+        """Return a random job."""
         chance = self.chance
         kind = chance.choices(list(ENDS), [40, 10, 8, 10, 5, 3, 3])[0]
         payload = {
@@ -87,9 +87,9 @@ class Load:
             job["at"] = datetime.now(UTC) + timedelta(seconds=chance.uniform(0, 1))
         return job
 
-    async def ask_again(self, wanted: list[dict[str, Any]], jobs: list[Job]) -> None:
-        """A key asked for again is the same job."""
-        for one, job in zip(wanted, jobs, strict=True):
+    async def check_same_key(self, specs: list[dict[str, Any]], jobs: list[Job]) -> None:
+        """Check that the same key returns the same job."""
+        for one, job in zip(specs, jobs, strict=True):
             if "key" in one and self.chance.random() < 0.3:
                 same = await self.app.enqueue(**one)
                 if same.id != job.id:
@@ -97,20 +97,20 @@ class Load:
 
     async def cancel(self, job: Job) -> None:
         before = self.accepted.ends[job.id]
-        self.accepted.ends[job.id] = before | {State.CANCELLED}  # whatever the answer, if none comes
+        self.accepted.ends[job.id] = before | {State.CANCELLED}  # both are possible if no response comes
         try:
             await self.app.cancel(job.id, reason="chance")
             self.accepted.ends[job.id] = frozenset({State.CANCELLED})
         except (Conflict, NotFound):
             self.accepted.ends[job.id] = before
 
-    async def decide_all_along(self) -> None:
+    async def decide_repeatedly(self) -> None:
         while True:
-            await self.patiently(self.decide)
+            await self.run_tolerantly(self.decide)
             await asyncio.sleep(PERSON_EVERY)
 
     async def decide(self) -> None:
-        """A person answers for what is uncertain, and gives another chance to what was killed with its workers."""
+        """Resolve uncertain jobs and replay those whose workers were killed, as a person would."""
         for job in await self.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=100)):
             verdicts: list[Done | Retry | Reject] = [Done(), Retry("again"), Reject("given up")]
             await self.app.resolve(job.id, self.person.choice(verdicts), reason="chance")
@@ -121,8 +121,8 @@ class Load:
             await self.app.replay(letter.job.id, reason="it was not its fault")
             self.accepted.replayed += 1
 
-    async def patiently(self, act: Callable[[], Awaitable[None]]) -> None:
-        """A frozen process may hold the database for longer than anybody waits: what was asked may be there or not."""
+    async def run_tolerantly(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Run an action that may fail because a frozen process holds the database; its effect is then unknown."""
         try:
             await act()
         except StoreUnreachable:

@@ -1,7 +1,6 @@
-"""What the killed workers do: handlers that leave a line on disk when they start and when they end.
+"""The program of the killed workers: handlers that write a line to disk when they start and when they end.
 
-The lines are written at once, each by one write, so that they survive a kill: they are how the suite knows what really
-happened, whatever the store says.
+Each line is one write, so that it survives a kill: the record says what happened, independently of the store.
 """
 
 import asyncio
@@ -46,22 +45,22 @@ def application(order: dict[str, Any]) -> Postino:
 def add_work(app: Postino, record: Record) -> None:
     @app.handler("plain")
     async def plain(job: Job, seconds: float) -> None:
-        with record.of(job):
+        with record.record_run(job):
             await asyncio.sleep(seconds)
 
     @app.handler("thread")
     def thread(job: Job, seconds: float) -> None:
-        with record.of(job):
+        with record.record_run(job):
             time.sleep(seconds)
 
     @app.handler("block")
     async def block(job: Job, seconds: float) -> None:
-        with record.of(job):
+        with record.record_run(job):
             time.sleep(seconds)  # noqa: ASYNC251
 
     @app.handler("parent")
     async def parent(job: Job, children: int, call: Call) -> None:
-        with record.of(job):
+        with record.record_run(job):
             for number in range(children):
                 child = await call.enqueue("plain", 0.0, key=f"{job.id} {number}")
                 record.write("child", child.id)
@@ -70,31 +69,31 @@ def add_work(app: Postino, record: Record) -> None:
 def add_trouble(app: Postino, record: Record) -> None:
     @app.handler("flaky")
     async def flaky(job: Job, times: int) -> None:
-        with record.of(job):
+        with record.record_run(job):
             if job.attempts <= times:
                 raise ConnectionError("The network is away.")
 
     @app.handler("hopeless")
     async def hopeless(job: Job) -> Outcome:
-        with record.of(job):
+        with record.record_run(job):
             return Reject("It can never work.")
 
     @app.handler("later")
     async def later(job: Job) -> Outcome | None:
-        with record.of(job):
+        with record.record_run(job):
             soon = datetime.now(UTC) + timedelta(seconds=0.1)
             return None if job.deferrals else Defer(soon, "not now")
 
     @app.handler("unsure")
     async def unsure(job: Job) -> Outcome | None:
-        with record.of(job):
+        with record.record_run(job):
             return Unknown("No answer came.") if job.attempts == 1 else None
 
 
 def add_hanging(app: Postino, record: Record, *, hangs: bool) -> None:
     @app.handler("hang")
     async def hang(job: Job) -> None:
-        with record.of(job):
+        with record.record_run(job):
             if hangs:
                 await asyncio.Event().wait()
 
@@ -106,7 +105,7 @@ def add_listener(app: Postino, record: Record) -> None:
 
 
 async def act(order: dict[str, Any]) -> None:
-    """What a forked process does: it works, enqueues a little, publishes posts, serves the API or makes one call."""
+    """Run what the order says: a worker, an enqueuing caller, a publisher, the API server or one library call."""
     if order.get("publishes"):
         await publish(order)
     elif order.get("serves"):

@@ -1,4 +1,4 @@
-"""What the killed processes did: lines written to disk at once, independent of the store."""
+"""The record of the killed processes: lines written to disk at once, independently of the store."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from postino import Job
 
 
 class Record:
-    """The handlers' own record of what they did."""
+    """The file in which handlers record what they did."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "record"
@@ -21,8 +21,8 @@ class Record:
         os.close(file)
 
     @contextmanager
-    def of(self, job: Job) -> Iterator[None]:
-        """Around the work of one run; a run that is stopped from outside has no end."""
+    def record_run(self, job: Job) -> Iterator[None]:
+        """Record the start and the end of a run; a killed run has no end."""
         self.write("start", job.id, job.token, time.time_ns(), os.getpid())
         try:
             yield

@@ -13,7 +13,7 @@ class Results:
     states: dict[str, int]
     resolved: int  # by a person, because they were uncertain
     replayed: int  # by a person, because three workers had died under them
-    unanswered: int  # calls that found the database held by a frozen process; nothing is known of them
+    unanswered: int  # calls while a frozen process held the database; their effect is unknown
     rescues: int
     checks: int
     longest_takeover: float  # seconds
@@ -32,7 +32,7 @@ class Results:
 
 
 class ResultsLike(Protocol):
-    """What every chaos run can tell."""
+    """The results of any chaos run."""
 
     @property
     def kills(self) -> int: ...
@@ -45,7 +45,7 @@ class ResultsLike(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A sweep, and a chaos run on each store with its table."""
+    """The results of a sweep and of a chaos run on each store."""
 
     name: str
     sweep: Mapping[str, int]
@@ -70,13 +70,13 @@ class Part:
 
 
 def report(seed: int, parts: Sequence[Part], seconds: float) -> list[str]:
-    """Lines for people, the figures last."""
+    """Return the lines of the report, with the figures last."""
     lines: list[str] = []
     for part in parts:
         for store, figures in part.chaos.items():
             lines += [f"{part.name} on {store}: {violation}" for violation in figures.violations] + figures.evidence
     if any(part.failed for part in parts):
-        lines += ["", f"Again with the same fates: make crash SEED={seed}. Records and logs: build/crash/"]
+        lines += ["", f"To repeat this run: make crash SEED={seed}. Records and logs: build/crash/"]
     for part in parts:
         lines += ["", f"{part.name:36}" + "".join(f"{store:>12}" for store in part.chaos)]
         lines += [f"{name:36}" + "".join(f"{value:>12,}" for value in values) for name, values in part.rows]
@@ -96,7 +96,7 @@ def rows(runs: Mapping[str, Results]) -> list[tuple[str, Sequence[float]]]:
         ("rescues", [figures.rescues for figures in every]),
         ("resolved by a person", [figures.resolved for figures in every]),
         ("replayed by a person", [figures.replayed for figures in every]),
-        ("calls without an answer", [figures.unanswered for figures in every]),
+        ("calls without a response", [figures.unanswered for figures in every]),
         ("invariant checks", [figures.checks for figures in every]),
         ("longest takeover, seconds", [figures.longest_takeover for figures in every]),
         ("lost", [len(figures.lost) for figures in every]),

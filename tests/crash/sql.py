@@ -11,7 +11,7 @@ PATIENCE_MS = 20_000
 
 
 class SqlConnection:
-    """Queries name tables as PostgreSQL does."""
+    """A connection whose queries name tables as on PostgreSQL."""
 
     def __init__(self, url: str) -> None:
         self.sqlite = url.startswith("sqlite:///")
@@ -23,14 +23,14 @@ class SqlConnection:
             self.connection = psycopg.connect(url, autocommit=True)
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        asked = query.replace("postino.", "postino_") if self.sqlite else query
-        return [tuple(row) for row in self.connection.execute(asked).fetchall()]
+        text = query.replace("postino.", "postino_") if self.sqlite else query
+        return [tuple(row) for row in self.connection.execute(text).fetchall()]
 
     def close(self) -> None:
         self.connection.close()
 
-    def history(self, job_id: str) -> str:
-        """All that is written about a job, for whoever has to find out what happened."""
+    def describe_job(self, job_id: str) -> str:
+        """Return all rows of a job, to find out what happened to it."""
         lines = []
         for table, column in (("jobs", "id"), ("finished_jobs", "id"), ("attempts", "job_id"), ("events", "job_id")):
             rows = self.ask(f"SELECT * FROM postino.{table} WHERE {column} = '{job_id}'")
@@ -42,5 +42,5 @@ def instant(value: str | datetime) -> datetime:
     return value if isinstance(value, datetime) else datetime.fromisoformat(value)
 
 
-def identity(value: str | UUID) -> UUID:
+def to_uuid(value: str | UUID) -> UUID:
     return value if isinstance(value, UUID) else UUID(value)

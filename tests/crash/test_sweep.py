@@ -50,13 +50,13 @@ async def test_worker_killed_here_leaves_its_jobs_to_the_next(
     special = {"listens": crash.startswith(LISTENING), "dutiful": crash.startswith(DUTIES)}
     victim = await workers.start(crash=crash, hangs=True, drain=0.1, **special)
     if crash.startswith(ON_THE_WAY_OUT):
-        await until_running(app, jobs[-1])
+        await wait_until_running(app, jobs[-1])
         victim.signal(signal.SIGTERM)
     assert await victim.wait(20) == -signal.SIGKILL, f"{crash} was never reached"
     await workers.start()
     for job in jobs:
         assert (await wait_for_end(app, job)).state is State.COMPLETED
-    await check_books(app, jobs, runs(), deaths=2 if crash.startswith(AFTER_A_DEATH) else 1)
+    await check_history(app, jobs, runs(), deaths=2 if crash.startswith(AFTER_A_DEATH) else 1)
 
 
 @pytest.mark.crash
@@ -72,13 +72,13 @@ async def test_caller_killed_here_can_repeat_the_call(
     await workers.start()
     for job in jobs:
         assert (await wait_for_end(app, job)).state is State.COMPLETED
-    await check_books(app, jobs, runs(), deaths=0)
+    await check_history(app, jobs, runs(), deaths=0)
 
 
 async def leave_a_dead_worker(app: Postino, workers: Workers) -> Job:
     job = await app.enqueue("hang")
     dead = await workers.start(hangs=True)
-    await until_running(app, job)
+    await wait_until_running(app, job)
     await end(dead)
     return job
 
@@ -88,22 +88,22 @@ async def end(process: Process) -> None:
     await process.ended
 
 
-async def until_running(app: Postino, job: Job) -> None:
-    async def running() -> bool:
+async def wait_until_running(app: Postino, job: Job) -> None:
+    async def is_running() -> bool:
         return (await app.store.job(job.id)).state is State.RUNNING
 
-    await wait_for(running)
+    await wait_for(is_running)
 
 
-async def check_books(app: Postino, jobs: list[Job], runs: Runs, *, deaths: int) -> None:
-    """One completed attempt each, told once; and no trace of a run after it."""
+async def check_history(app: Postino, jobs: list[Job], runs: Runs, *, deaths: int) -> None:
+    """Check that each job has one completed attempt, one event, and no run after it."""
     for job in jobs:
         history = await app.store.attempts(job.id)
         assert [attempt.outcome for attempt in history].count("completed") == 1
         assert history[-1].outcome == "completed"
     events = await app.store.events(Cursor(), 1000)
-    told = Counter(event.job_id for event in events if event.type == EventType.COMPLETED)
-    assert told == {job.id: 1 for job in jobs}
+    completed = Counter(event.job_id for event in events if event.type == EventType.COMPLETED)
+    assert completed == {job.id: 1 for job in jobs}
     started = Counter(job for (job, _), _ in runs.starts)
     assert set(started) >= {job.id for job in jobs}
     assert max(started.values()) <= deaths + 1, "one run for each worker that died, and one after them"

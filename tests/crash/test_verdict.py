@@ -1,4 +1,4 @@
-"""Each kind of violation is made here, and the verdict must notice it."""
+"""The verdict detects each kind of violation."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -30,8 +30,8 @@ async def sql(app: Postino, database_url: str) -> AsyncIterator[SqlConnection]:
 
 
 @pytest.fixture
-async def done(app: Postino, workers: Workers) -> Job:
-    """A job that was completed in the ordinary way."""
+async def completed_job(app: Postino, workers: Workers) -> Job:
+    """Return a job that completed normally."""
     job = await app.enqueue("plain", 0.0)
     await workers.start()
     return await wait_for_end(app, job)
@@ -39,45 +39,47 @@ async def done(app: Postino, workers: Workers) -> Job:
 
 @pytest.fixture
 def verdict(app: Postino, sql: SqlConnection, tmp_path: Path) -> Judge:
-    async def judged(ends: dict[UUID, frozenset[State]]) -> Verdict:
+    async def judge_run(ends: dict[UUID, frozenset[State]]) -> Verdict:
         return await judge(sql, app.store, read_record(tmp_path), ends)
 
-    return judged
+    return judge_run
 
 
-async def test_run_without_faults_has_no_violation(done: Job, verdict: Judge) -> None:
-    found = await verdict({done.id: WORKS})
-    assert (found.lost, found.again, found.wrong) == ([], [], [])
-    assert found.states == {State.COMPLETED: 1}
+async def test_run_without_faults_has_no_violation(completed_job: Job, verdict: Judge) -> None:
+    result = await verdict({completed_job.id: WORKS})
+    assert (result.lost, result.again, result.wrong) == ([], [], [])
+    assert result.states == {State.COMPLETED: 1}
 
 
-async def test_a_job_that_is_not_there_is_lost(done: Job, verdict: Judge) -> None:
+async def test_a_job_that_is_not_there_is_lost(completed_job: Job, verdict: Judge) -> None:
     assert len((await verdict({new_id(): WORKS})).lost) == 1
 
 
-async def test_a_child_that_its_parent_heard_of_counts_as_accepted(done: Job, verdict: Judge, tmp_path: Path) -> None:
+async def test_a_child_that_its_parent_heard_of_counts_as_accepted(
+    completed_job: Job, verdict: Judge, tmp_path: Path
+) -> None:
     Record(tmp_path).write("child", new_id())
     assert len((await verdict({})).lost) == 1
 
 
-async def test_a_run_that_starts_after_the_end_is_noticed(done: Job, verdict: Judge, tmp_path: Path) -> None:
-    Record(tmp_path).write("start", done.id, new_id(), time.time_ns(), NOBODY)
+async def test_a_run_that_starts_after_the_end_is_noticed(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
+    Record(tmp_path).write("start", completed_job.id, new_id(), time.time_ns(), NOBODY)
     assert len((await verdict({})).again) == 1
 
 
-async def test_a_claim_that_runs_twice_is_noticed(done: Job, verdict: Judge, tmp_path: Path) -> None:
+async def test_a_claim_that_runs_twice_is_noticed(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
     [((job, token), _)] = read_record(tmp_path).starts
     Record(tmp_path).write("start", job, token, time.time_ns(), NOBODY)
     assert len((await verdict({})).wrong) == 1
 
 
-async def test_an_end_without_a_run_is_noticed(done: Job, verdict: Judge, tmp_path: Path) -> None:
+async def test_an_end_without_a_run_is_noticed(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
     (tmp_path / "record").write_text("")
     assert len((await verdict({})).wrong) == 1
 
 
-async def test_another_end_than_expected_is_noticed(done: Job, verdict: Judge) -> None:
-    assert len((await verdict({done.id: frozenset({State.CANCELLED})})).wrong) == 1
+async def test_another_end_than_expected_is_noticed(completed_job: Job, verdict: Judge) -> None:
+    assert len((await verdict({completed_job.id: frozenset({State.CANCELLED})})).wrong) == 1
 
 
 async def test_a_job_that_never_ends_is_noticed(app: Postino, verdict: Judge) -> None:
@@ -85,7 +87,7 @@ async def test_a_job_that_never_ends_is_noticed(app: Postino, verdict: Judge) ->
     assert len((await verdict({job.id: WORKS})).wrong) == 1
 
 
-async def claimed_by(app: Postino, pid: int) -> None:
+async def claim_as(app: Postino, pid: int) -> None:
     await app.enqueue("plain", 0.0)
     await app.store.register_worker(WorkerInfo(id="w", host="here", pid=pid))
     order = ClaimRequest(worker="w", token=new_id(), free=1, poll=await app.store.poll("w"))
@@ -94,19 +96,19 @@ async def claimed_by(app: Postino, pid: int) -> None:
 
 @pytest.mark.parametrize("alive", [True, False])
 async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, sql: SqlConnection, alive: bool) -> None:
-    await claimed_by(app, 7)
+    await claim_as(app, 7)
     watch = InvariantWatch(sql, app.store, lambda: {7} if alive else set(), lambda: 1)
-    await watch.look()
+    await watch.check()
     assert watch.wrong == []
     claims, patience = (watch.held_for, CARRIED_OUT) if alive else (watch.dead_for, TAKEN_OVER)
     claims.update(dict.fromkeys(claims, patience))
-    watch.looked_at -= 1
-    await watch.look()
+    watch.checked_at -= 1
+    await watch.check()
     assert len(watch.wrong) == 1
 
 
 async def test_jobs_that_vanish_are_noticed(app: Postino, sql: SqlConnection) -> None:
     await app.enqueue("plain", 0.0)
     watch = InvariantWatch(sql, app.store, set, lambda: 2)
-    await watch.look()
+    await watch.check()
     assert len(watch.wrong) == 1

@@ -10,19 +10,19 @@ from uuid import UUID
 
 from postino import State
 from postino.stores.store import Store
-from tests.crash.sql import SqlConnection, identity, instant
+from tests.crash.sql import SqlConnection, instant, to_uuid
 
 FINISHED = "SELECT id, state, finished_at, token FROM postino.finished_jobs WHERE NOT superseded"
 LIVE = "SELECT id, state FROM postino.jobs"
 LATEST = "SELECT job_id, max(at) FROM postino.events WHERE job_id IS NOT NULL GROUP BY job_id"
-TOLD = "SELECT job_id, count(*) FROM postino.events WHERE type = 'job.completed' GROUP BY job_id"
+COMPLETED_EVENTS = "SELECT job_id, count(*) FROM postino.events WHERE type = 'job.completed' GROUP BY job_id"
 RESCUES = "SELECT count(*) FROM postino.events WHERE type = 'job.rescued'"
 Claim = tuple[UUID, UUID]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """What the handlers say they did."""
+    """The runs that the handlers recorded."""
 
     starts: list[tuple[Claim, datetime]]
     ends: set[Claim]
@@ -38,7 +38,7 @@ class End:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the jobs ended, and what ought not to have happened; each line names a job."""
+    """How the jobs ended, and the violations; each line names a job."""
 
     states: Counter[State]
     lost: list[str]
@@ -65,41 +65,41 @@ def read_record(folder: Path) -> Runs:
 async def judge(sql: SqlConnection, store: Store, runs: Runs, ends: Mapping[UUID, frozenset[State]]) -> Verdict:
     expected = {child: frozenset({State.COMPLETED}) for child in runs.children} | dict(ends)
     rows = sql.ask(FINISHED)
-    latest = {identity(job): instant(at) for job, at in sql.ask(LATEST)}
-    finished = {identity(job): end_of(state, at, token, latest[identity(job)]) for job, state, at, token in rows}
-    live = {identity(job): state for job, state in sql.ask(LIVE)}
+    latest = {to_uuid(job): instant(at) for job, at in sql.ask(LATEST)}
+    finished = {to_uuid(job): make_end(state, at, token, latest[to_uuid(job)]) for job, state, at, token in rows}
+    live = {to_uuid(job): state for job, state in sql.ask(LIVE)}
     wrong = [f"{job} is {state} and was never ended" for job, state in live.items()]
-    times = Counter(identity(job) for job, *_ in rows)
+    times = Counter(to_uuid(job) for job, *_ in rows)
     wrong += [f"{job} has ended twice" for job in times if times[job] > 1]
-    wrong += badly_ended(finished, expected)
-    told = {identity(job): count for job, count in sql.ask(TOLD)}
-    wrong += completed_otherwise_than_once("events", told, finished)
-    wrong += completed_otherwise_than_once("history", await histories(store, finished), finished)
-    wrong += completed_without_a_run(finished, runs)
-    wrong += [f"{job} was started twice with one claim" for job in repeated(runs)]
+    wrong += find_wrong_ends(finished, expected)
+    events = {to_uuid(job): count for job, count in sql.ask(COMPLETED_EVENTS)}
+    wrong += find_wrong_counts("events", events, finished)
+    wrong += find_wrong_counts("history", await count_completions(store, finished), finished)
+    wrong += find_ends_without_run(finished, runs)
+    wrong += [f"{job} was started twice with one claim" for job in find_repeated_claims(runs)]
     return Verdict(
         states=Counter(end.state for end in finished.values()),
         lost=[f"{job} was accepted, and is not there" for job in expected if job not in finished and job not in live],
-        again=list(started_after_the_end(finished, runs)),
+        again=list(find_late_starts(finished, runs)),
         wrong=wrong,
         rescues=sql.ask(RESCUES)[0][0],
     )
 
 
-def end_of(state: str, at: Any, token: Any, latest: datetime) -> End:
-    """PostgreSQL's time is that of a transaction's beginning: one that had to wait for the job ended it later than it
-    says, but not before anything else that happened to the job."""
-    return End(State(state), max(instant(at), latest), token and identity(token))
+def make_end(state: str, at: Any, token: Any, latest: datetime) -> End:
+    """Return how a job ended, not before its latest event: the time of PostgreSQL is the start of the transaction,
+    which may have waited for the job."""
+    return End(State(state), max(instant(at), latest), token and to_uuid(token))
 
 
-def badly_ended(finished: Mapping[UUID, End], expected: Mapping[UUID, frozenset[State]]) -> Iterator[str]:
+def find_wrong_ends(finished: Mapping[UUID, End], expected: Mapping[UUID, frozenset[State]]) -> Iterator[str]:
     for job, states in expected.items():
         if job in finished and finished[job].state not in states:
             yield f"{job} ended {finished[job].state} instead of {' or '.join(sorted(states))}"
 
 
-async def histories(store: Store, finished: Mapping[UUID, End]) -> dict[UUID, int]:
-    """How often each job completed, by its attempts."""
+async def count_completions(store: Store, finished: Mapping[UUID, End]) -> dict[UUID, int]:
+    """Count how often each job completed, by its attempts."""
     times: dict[UUID, int] = {}
     for job in finished:
         outcomes = [attempt.outcome for attempt in await store.attempts(job)]
@@ -107,27 +107,27 @@ async def histories(store: Store, finished: Mapping[UUID, End]) -> dict[UUID, in
     return times
 
 
-def completed_otherwise_than_once(where: str, times: Mapping[UUID, int], finished: Mapping[UUID, End]) -> Iterator[str]:
+def find_wrong_counts(where: str, times: Mapping[UUID, int], finished: Mapping[UUID, End]) -> Iterator[str]:
     for job in times.keys() | finished.keys():
         once = int(job in finished and finished[job].state is State.COMPLETED)
         if times.get(job, 0) != once:
             yield f"{job} completed {times.get(job, 0)} times in its {where}, not {once}"
 
 
-def completed_without_a_run(finished: Mapping[UUID, End], runs: Runs) -> Iterator[str]:
+def find_ends_without_run(finished: Mapping[UUID, End], runs: Runs) -> Iterator[str]:
     for job, end in finished.items():
         if end.state is State.COMPLETED and end.token and (job, end.token) not in runs.ends:
             yield f"{job} completed, and its handler never ended"
 
 
-def repeated(runs: Runs) -> Iterator[UUID]:
+def find_repeated_claims(runs: Runs) -> Iterator[UUID]:
     for (job, _), times in Counter(claim for claim, _ in runs.starts).items():
         if times > 1:
             yield job
 
 
-def started_after_the_end(finished: Mapping[UUID, End], runs: Runs) -> Iterator[str]:
-    """A run that was frozen and goes on is not one; it had started before."""
+def find_late_starts(finished: Mapping[UUID, End], runs: Runs) -> Iterator[str]:
+    """Yield the runs that started after the end of their job; a frozen run that goes on had started before."""
     for (job, token), at in runs.starts:
         end = finished.get(job)
         if end is not None and at > end.at and token != end.token:

@@ -1,4 +1,4 @@
-"""Keep a number of workers running and end each as its drawn life says."""
+"""Keep a number of workers running and end each one as its random life says."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ GRACEFUL = 10.0  # seconds that a worker told to stop may take, at most
 
 
 class WorkerKiller:
-    """Goes on until so many are dead. What ought not to have happened to a process is in `wrong`."""
+    """Starts and ends workers until enough are killed; unexpected exits of processes are in `wrong`."""
 
     def __init__(self, workers: Workers, start: Callable[[WorkerLife], Awaitable[Process]], most: int) -> None:
         self.workers = workers
@@ -34,23 +34,23 @@ class WorkerKiller:
         return set(self.workers.alive) - self.frozen
 
     async def fill(self, places: list[Iterator[WorkerLife]]) -> None:
-        """Each place has workers with such fates, one after the other."""
-        await asyncio.gather(*(self.hold(fates) for fates in places))
+        """Run workers in each place, one after the other."""
+        await asyncio.gather(*(self.hold(worker_lives) for worker_lives in places))
 
-    async def hold(self, fates: Iterator[WorkerLife]) -> None:
-        """The next worker starts when the last one is gone."""
-        for fate in fates:
+    async def hold(self, worker_lives: Iterator[WorkerLife]) -> None:
+        """Start the next worker when the last one has ended."""
+        for life in worker_lives:
             if self.kills >= self.most:
                 return
-            await self.meet(await self.start(fate), fate)
+            await self.meet(await self.start(life), life)
 
-    async def meet(self, worker: Process, fate: WorkerLife) -> None:
-        if not fate.unborn:
-            await self.watch.until_at_work(worker)
-        code = await worker.wait(fate.after)
-        if code is None and fate.ending is WorkerEnd.FREEZE:
-            await self.freeze(worker, fate)
-        if code is None and fate.stops:
+    async def meet(self, worker: Process, life: WorkerLife) -> None:
+        if not life.before_start:
+            await self.watch.wait_until_registered(worker)
+        code = await worker.wait(life.after)
+        if code is None and life.ending is WorkerEnd.FREEZE:
+            await self.freeze(worker, life)
+        if code is None and life.stops:
             self.ended[WorkerEnd.STOP] += 1
             worker.signal(signal.SIGTERM)
             code = await worker.wait(GRACEFUL)
@@ -61,25 +61,25 @@ class WorkerKiller:
         elif code == -signal.SIGKILL:
             self.ended[WorkerEnd.CRASH] += 1
         elif code not in (0, -signal.SIGTERM):
-            self.wrong.append(f"process {worker.pid} ended with {code}: {fate}")
+            self.wrong.append(f"process {worker.pid} ended with {code}: {life}")
 
-    async def freeze(self, worker: Process, fate: WorkerLife) -> None:
+    async def freeze(self, worker: Process, life: WorkerLife) -> None:
         self.ended[WorkerEnd.FREEZE] += 1
         self.frozen.add(worker.pid)
         worker.signal(signal.SIGSTOP)
-        await worker.wait(fate.asleep)
+        await worker.wait(life.asleep)
         worker.signal(signal.SIGCONT)
         self.frozen.discard(worker.pid)
         await worker.wait(LEASE / 2)
 
-    async def outlive(self, survivors: int, done: Callable[[], Awaitable[bool]], within: float) -> None:
-        """Peace: these workers have so many seconds to bring everything to its end."""
-        living = [await self.start(WorkerLife(WorkerEnd.STOP, 0.0)) for _ in range(survivors)]
+    async def run_survivors(self, survivors: int, done: Callable[[], Awaitable[bool]], within: float) -> None:
+        """Run workers that are not killed until everything is done, or the time is over."""
+        processes = [await self.start(WorkerLife(WorkerEnd.STOP, 0.0)) for _ in range(survivors)]
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while not await done():  # noqa: ASYNC110 - other processes end them
                     await asyncio.sleep(0.1)
-        for worker in living:
+        for worker in processes:
             worker.signal(signal.SIGTERM)
             if (code := await worker.wait(GRACEFUL)) != 0:
                 self.wrong.append(f"process {worker.pid}, told to stop at the end, ended with {code}")

@@ -1,4 +1,4 @@
-"""How each worker ends, drawn by a seed: the same seed gives the same lives in the same order."""
+"""How each worker ends, at random: the same seed gives the same lives in the same order."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -8,8 +8,8 @@ from enum import StrEnum
 from tests.crash.program import LEASE
 
 SOON = 0.4  # seconds a worker lives, on average
-UNBORN = 0.15  # how many are killed before they have begun
-VETERANS = (2.5, 5.0)  # in leases: one place is held by workers old enough to notice the deaths of others
+KILLED_BEFORE_START = 0.15  # share of workers that are killed before they have started
+VETERANS = (2.5, 5.0)  # in leases: the workers of one place live long enough to notice dead workers
 FREQUENT = ("poll.", "claim.", "handler.", "settle.")
 RESCUING = ("rescue.", "mark_suspect.")
 LEAVING = ("release.", "unregister_worker.")
@@ -17,7 +17,7 @@ MOST_PASSAGES = 12
 
 
 class WorkerEnd(StrEnum):
-    """What ends a worker, or interrupts it."""
+    """How a worker is ended or interrupted."""
 
     KILL = "kill -9"
     CRASH = "crash point"
@@ -27,11 +27,11 @@ class WorkerEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerLife:
-    """What happens to a worker after so many seconds at work; a frozen one wakes up after `asleep`, and is killed."""
+    """What happens to a worker after some seconds; a frozen one wakes up after `asleep` seconds, and is killed."""
 
     ending: WorkerEnd
     after: float
-    unborn: bool = False  # the seconds count from its very start
+    before_start: bool = False  # the seconds count from the start of the process
     crash: str = ""
     asleep: float = 0.0
     drain: float = 30.0
@@ -39,41 +39,41 @@ class WorkerLife:
 
     @property
     def stops(self) -> bool:
-        """Whether it is told to stop, be it only to reach a point on the way out."""
+        """Return whether the worker gets SIGTERM, also to reach a crash point of the shutdown."""
         return self.ending is WorkerEnd.STOP or self.crash.startswith(LEAVING)
 
 
 CHANCES = {WorkerEnd.KILL: 50, WorkerEnd.CRASH: 35, WorkerEnd.FREEZE: 8, WorkerEnd.STOP: 7}
 
 
-def lives(seed: int, place: int, points: Sequence[str]) -> Iterator[WorkerLife]:
-    """The fates of the workers that hold one place, one after the other; some die at one of these points."""
+def draw_lives(seed: int, place: int, points: Sequence[str]) -> Iterator[WorkerLife]:
+    """Yield the lives of the workers of one place; some die at one of these crash points."""
     chance = random.Random(f"{seed} worker {place}")
     while True:
-        yield veteran(chance) if place == 0 else ordinary(chance, points)
+        yield draw_long_life(chance) if place == 0 else draw_short_life(chance, points)
 
 
-def veteran(chance: random.Random) -> WorkerLife:
+def draw_long_life(chance: random.Random) -> WorkerLife:
     return WorkerLife(WorkerEnd.KILL, LEASE * chance.uniform(*VETERANS))
 
 
-def ordinary(chance: random.Random, points: Sequence[str]) -> WorkerLife:
+def draw_short_life(chance: random.Random, points: Sequence[str]) -> WorkerLife:
     [ending] = chance.choices(list(CHANCES), list(CHANCES.values()))
     after = min(chance.expovariate(1 / SOON), 2 * LEASE)
-    unborn = chance.random() < UNBORN
+    before_start = chance.random() < KILLED_BEFORE_START
     listens = chance.random() < 0.2
     drain = chance.choice([0.0, 0.1, 5.0])
     match ending:
         case WorkerEnd.CRASH:
-            return doomed(chance, points, after, listens)
+            return draw_crash(chance, points, after, listens)
         case WorkerEnd.FREEZE:
             return WorkerLife(ending, after, asleep=LEASE * chance.uniform(1.1, 2.2), listens=listens)
         case _:
-            return WorkerLife(ending, after, unborn=unborn, drain=drain, listens=listens)
+            return WorkerLife(ending, after, before_start=before_start, drain=drain, listens=listens)
 
 
-def doomed(chance: random.Random, points: Sequence[str], after: float, listens: bool) -> WorkerLife:
-    """A worker with a crash point on its way; it is killed otherwise if it does not come there in time."""
+def draw_crash(chance: random.Random, points: Sequence[str], after: float, listens: bool) -> WorkerLife:
+    """Return a life that ends at a crash point, or by a kill if the point is not reached in time."""
     point = chance.choice(points)
     passages = MOST_PASSAGES if point.startswith(FREQUENT) else 1
     crash = f"{point}:{chance.randint(1, passages)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Process:
-    """One worker process; `ended` comes true with its exit code, negative for the signal that ended it."""
+    """One worker process; `ended` resolves to its exit code, negative for a signal."""
 
     pid: int
     ended: asyncio.Future[int]
@@ -24,13 +24,13 @@ class Process:
 
     def signal(self, number: signal.Signals) -> None:
         if not self.ended.done():
-            tell(self.writer, {"signal": int(number), "pid": self.pid})
+            send_order(self.writer, {"signal": int(number), "pid": self.pid})
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
 
     async def wait(self, seconds: float) -> int | None:
-        """Its exit code, or None if it still lives after so many seconds."""
+        """Return the exit code, or None if the process is still alive after these seconds."""
         await asyncio.wait([self.ended], timeout=seconds)
         return self.ended.result() if self.ended.done() else None
 
@@ -48,30 +48,30 @@ class Workers:
         self.alive: dict[int, Process] = {}
 
     async def start(self, *, crash: str = "", **settings: Any) -> Process:
-        """A worker that ends at the crash point, if one is named; the settings are the program's."""
+        """Start a worker with the settings of the program; it dies at the crash point, if one is given."""
         started: asyncio.Future[Process] = asyncio.get_running_loop().create_future()
         self.starting.append(started)
-        tell(self.writer, {"crash": crash, **settings, **self.always})
+        send_order(self.writer, {"crash": crash, **settings, **self.always})
         return await started
 
-    async def hear(self) -> None:
+    async def read_events(self) -> None:
         async for line in self.reader:
-            told = json.loads(line)
-            if "started" in told:
-                process = Process(told["started"], asyncio.get_running_loop().create_future(), self.writer)
+            event = json.loads(line)
+            if "started" in event:
+                process = Process(event["started"], asyncio.get_running_loop().create_future(), self.writer)
                 self.alive[process.pid] = process
                 self.starting.popleft().set_result(process)
             else:
-                self.alive.pop(told["ended"]).ended.set_result(told["code"])
+                self.alive.pop(event["ended"]).ended.set_result(event["code"])
 
 
-def tell(writer: asyncio.StreamWriter, order: dict[str, Any]) -> None:
+def send_order(writer: asyncio.StreamWriter, order: dict[str, Any]) -> None:
     writer.write(json.dumps(order).encode() + b"\n")
 
 
 @contextmanager
 def forker() -> Iterator[str]:
-    """The address of a running forker."""
+    """Run a forker and return its address."""
     with tempfile.TemporaryDirectory(prefix="postino-") as folder:
         address = f"{folder}/forker"
         command = [sys.executable, "-m", "tests.crash.forker", address]
@@ -83,16 +83,16 @@ def forker() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def workers_on(address: str, folder: Path, url: str) -> AsyncIterator[Workers]:
-    """Lets worker processes be started on a database, and ends those that are left."""
+async def open_workers(address: str, folder: Path, url: str) -> AsyncIterator[Workers]:
+    """Open a connection that starts workers on a database, and kill the remaining ones at the end."""
     reader, writer = await asyncio.open_unix_connection(address)
     workers = Workers(reader, writer, folder, url)
-    hearing = asyncio.create_task(workers.hear())
+    reading = asyncio.create_task(workers.read_events())
     try:
         yield workers
     finally:
         for process in workers.alive.copy().values():
             process.kill()
             await process.ended
-        hearing.cancel()
+        reading.cancel()
         writer.close()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.conftest import chance, database_url, migrated
+from tests.crash.conftest import chance, database_url, migrated_database
 from tests.crash.points import EVERYTHING
-from tests.crash.publishing.harness import PublishingHarness, office_on
+from tests.crash.publishing.harness import PublishingHarness, open_harness
 from tests.crash.publishing.oracle import Oracle
 
-__all__ = ["chance", "database_url", "migrated"]
+__all__ = ["chance", "database_url", "migrated_database"]
 HERE = Path(__file__).parent
 OTHER = ("postgres", "sqlite")
 
@@ -41,7 +41,7 @@ def oracle(tmp_path: Path) -> Iterator[Oracle]:
 async def harness(
     forker_address: str, tmp_path: Path, database_url: str, oracle: Oracle
 ) -> AsyncIterator[PublishingHarness]:
-    async with office_on(forker_address, tmp_path, database_url, oracle) as harness:
+    async with open_harness(forker_address, tmp_path, database_url, oracle) as harness:
         yield harness
 
 

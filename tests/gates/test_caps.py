@@ -49,6 +49,8 @@ async def test_caps_hold_and_recover_when_workers_are_killed(
         )
     verdict = await judge(harness)
     jobs = [await harness.app.store.job(posted.id) for posted in harness.posts]
-    unasked = [job for job in verdict.asked.values() if excuse(job, await harness.app.store.ledger(job.id)) is None]
+    unasked = [
+        job for job in verdict.left_to_person.values() if excuse(job, await harness.app.store.ledger(job.id)) is None
+    ]
     assert (verdict.violations, unasked) == ([], [])
-    assert {job.state for job in jobs if job.id not in verdict.asked} == {State.COMPLETED}
+    assert {job.state for job in jobs if job.id not in verdict.left_to_person} == {State.COMPLETED}

@@ -10,7 +10,7 @@ import pytest
 from postino import State
 from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.oracle import Oracle
-from tests.crash.publishing.post_shapes import shape_for
+from tests.crash.publishing.post_shapes import get_shape
 from tests.crash.publishing.program import LEASE
 from tests.crash.publishing.verdict import judge
 from tests.gates.call_log import LoggedCall, count_most_at_once, read_calls
@@ -58,7 +58,7 @@ def between(some: Sequence[LoggedCall], one: Opening, other: Opening) -> list[Lo
 
 
 def published(oracle: Oracle, network: str) -> int:
-    return len([one for one in oracle.record() if one.network == network])
+    return len([one for one in oracle.list_live_posts() if one.network == network])
 
 
 @pytest.mark.crash
@@ -66,12 +66,12 @@ def published(oracle: Oracle, network: str) -> int:
 @pytest.mark.parametrize("fault", ["drop", "process_then_500"])
 async def test_failing_network_gets_only_probes_and_others_publish(harness: PublishingHarness, fault: str) -> None:
     accounts = {network: await open_accounts(harness, network, ACCOUNTS) for network in (DOWN, *WELL)}
-    trouble = await add_fault(harness, DOWN, fault)
+    fault_case = await add_fault(harness, DOWN, fault)
     for number in range(POSTS):
         await post_to_all(harness, [it for some in accounts.values() for it in some], f"in trouble {number}")
     async with run_workers(harness, 3, circuits=CIRCUITS) as pool:
         last = await opened(harness, 3)
-        await remove_fault(harness, trouble)
+        await remove_fault(harness, fault_case)
         assert {published(harness.oracle, network) for network in WELL} == {ACCOUNTS * POSTS}, "others did not wait"
         await wait_until_done(harness, 25)
         assert len(pool.processes) == 3
@@ -94,7 +94,7 @@ async def test_failing_network_gets_only_probes_and_others_publish(harness: Publ
     failed = [it for it in asked if it.status != 200]
     assert attempts <= ACCOUNTS * POSTS + len(failed), "who only waits spends no attempt"
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
 
@@ -104,12 +104,12 @@ async def test_killed_probe_does_not_keep_the_circuit_open(
     harness: PublishingHarness,
 ) -> None:
     accounts = await open_accounts(harness, DOWN, ACCOUNTS)
-    trouble = await add_fault(harness, DOWN, "drop")
+    fault_case = await add_fault(harness, DOWN, "drop")
     await post_to_all(harness, accounts, "probed")
     async with run_workers(harness, 3, circuits=CIRCUITS, patience=0.05) as pool:
         await opened(harness, 1)
         slow = await add_fault(harness, DOWN, "slow", params={"seconds": 1.4})
-        await remove_fault(harness, trouble)
+        await remove_fault(harness, fault_case)
         probing: list[int] = []
 
         async def under_way() -> bool:
@@ -125,7 +125,7 @@ async def test_killed_probe_does_not_keep_the_circuit_open(
     [closed_at, *_] = read_closings(harness.sql, DOWN)
     assert closed_at - killed_at < timedelta(seconds=LEASE + 3)
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
 
@@ -135,8 +135,8 @@ async def test_open_circuit_stops_running_posts_before_their_next_call(
     harness: PublishingHarness,
 ) -> None:
     """Their pictures are uploaded by then; the post itself waits, and what was uploaded is not uploaded again."""
-    plain, picture = shape_for(DOWN), shape_for(DOWN, "picture")
-    trouble = await add_fault(harness, DOWN, "drop", endpoint=plain.visible)
+    plain, picture = get_shape(DOWN), get_shape(DOWN, "picture")
+    fault_case = await add_fault(harness, DOWN, "drop", endpoint=plain.visible)
     slow = await add_fault(harness, DOWN, "slow", endpoint="uploadBlob", params={"seconds": 1.5})
     pictures = [await harness.post(picture, "half-way") for _ in range(4)]
     async with run_workers(harness, 2, circuits=CIRCUITS | {"open_timeout": 3.0}, patience=0.1):
@@ -148,7 +148,7 @@ async def test_open_circuit_stops_running_posts_before_their_next_call(
         for _ in range(3):
             await harness.post(plain, "in trouble")
         opening = await opened(harness, 1)
-        await remove_fault(harness, trouble)
+        await remove_fault(harness, fault_case)
         await remove_fault(harness, slow)
         await wait_until_done(harness, 20)
     asked = read_calls(harness.oracle, DOWN)
@@ -159,5 +159,5 @@ async def test_open_circuit_stops_running_posts_before_their_next_call(
     for posted in pictures:
         assert (await harness.app.store.job(posted.id)).attempts == 1, "who only waits spends no attempt"
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}

@@ -59,7 +59,7 @@ async def die_and_come_back(
 
 async def check_all_out(harness: PublishingHarness) -> None:
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
 

@@ -36,7 +36,7 @@ async def test_quota_is_never_exceeded_although_workers_die(harness: PublishingH
         for first, beyond in zip(visible, visible[MOST:], strict=False):
             assert beyond.began_at - first.began_at > PERIOD
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
 
 

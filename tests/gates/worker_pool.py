@@ -79,7 +79,7 @@ async def post_to_all(
     accepted_at = datetime.now(UTC)
     by_id = {account.id: account for account in accounts}
     for one in written:
-        harness.adopt(one.post, by_id[one.post.job.account or ""], about)
+        harness.add_existing(one.post, by_id[one.post.job.account or ""], about)
     return accepted_at
 
 
@@ -106,6 +106,6 @@ async def wait_until_done(harness: PublishingHarness, within: float) -> None:
     """Wait until every post has ended or waits for a person."""
 
     async def none_moving() -> bool:
-        return not await asyncio.to_thread(harness.moving)
+        return not await asyncio.to_thread(harness.count_moving)
 
     await wait_until(none_moving, within)

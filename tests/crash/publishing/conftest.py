@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.publishing.harness import PublishingHarness, office_on
+from tests.crash.publishing.harness import PublishingHarness, open_harness
 from tests.crash.publishing.oracle import Oracle
 
 
@@ -23,7 +23,7 @@ async def harness(
     oracle: Oracle,
     record_property: Callable[[str, object], None],
 ) -> AsyncIterator[PublishingHarness]:
-    oracle.behave()  # what another test left behind befalls nobody here
-    async with office_on(forker_address, tmp_path, database_url, oracle) as harness:
+    oracle.remove_faults()  # what another test left behind befalls nobody here
+    async with open_harness(forker_address, tmp_path, database_url, oracle) as harness:
         yield harness
         record_property("kills", harness.kills)

@@ -14,16 +14,16 @@ from uuid import UUID
 from postino import Postino
 from postino.publishing.post_request import PostRequest
 from postino.values.post import StoredAccount, StoredPost
-from tests.crash.evidence import last_words, lines
+from tests.crash.evidence import lines, read_log_tail
 from tests.crash.publishing.faults import SIGN_INS, Fault
 from tests.crash.publishing.oracle import Oracle
-from tests.crash.publishing.post_shapes import Shape, shape_for
+from tests.crash.publishing.post_shapes import Shape, get_shape
 from tests.crash.publishing.program import settings
-from tests.crash.sql import SqlConnection, identity
-from tests.crash.workers import Process, Workers, workers_on
+from tests.crash.sql import SqlConnection, to_uuid
+from tests.crash.workers import Process, Workers, open_workers
 
-IN_TIME = 20.0  # seconds a worker may take to reach its point, however busy the machine
-FOR_EVER = 30.0  # a lease so long that a worker which lives a moment buries nobody
+IN_TIME = 20.0  # seconds that a worker may take to reach its crash point on a busy machine
+FOR_EVER = 30.0  # a lease so long that a short-lived worker rescues no jobs
 MOVING = "SELECT count(*) FROM postino.jobs WHERE NOT (state = 'uncertain' AND run_at IS NULL)"
 HELD = """
 SELECT job.id FROM postino.jobs AS job JOIN postino.workers AS worker ON worker.id = job.claimed_by
@@ -32,8 +32,8 @@ WHERE job.state = 'running' AND worker.pid = {pid}
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
-    """A post that was accepted: by whom, and the texts that people must see once each."""
+class AcceptedPost:
+    """An accepted post: its account, and the texts that must be live once each."""
 
     id: UUID
     shape: Shape
@@ -49,11 +49,11 @@ class PublishingHarness:
         self.workers = workers
         self.oracle = oracle
         self.sql = sql
-        self.posts: list[Posted] = []
+        self.posts: list[AcceptedPost] = []
         self.kills = 0
 
     async def open_account(self, network: str, *, named: bool = True) -> StoredAccount:
-        """`named`: Postino knows what the network calls it, and need not ask."""
+        """Open an account; with `named`, Postino knows its remote id."""
         known = await asyncio.to_thread(self.oracle.open_account, network)
         return await self.app.accounts.add(
             network,
@@ -71,77 +71,81 @@ class PublishingHarness:
         account: StoredAccount | None = None,
         text: str | None = None,
         **wish: Any,
-    ) -> Posted:
-        """Accepted, to be published now; its text is like no other unless it is given."""
+    ) -> AcceptedPost:
+        """Schedule a post for now, with a unique text unless one is given."""
         account = account or await self.open_account(shape.network)
-        struck = tuple([await self.lay(shape.network, fault, account.handle) for fault in faults])
-        said = text or f"{shape}, {about}, {secrets.token_hex(4)}"
-        content = shape.content(said, self.oracle.url)
-        [written] = await self.app.posts.schedule(PostRequest(content=content, accounts=(account.id,), **wish))
-        posted = Posted(written.post.job.id, shape, account, shape.texts(said), about, struck)
+        fault_ids = tuple([await self.add_fault(shape.network, fault, account.handle) for fault in faults])
+        unique_text = text or f"{shape}, {about}, {secrets.token_hex(4)}"
+        content = shape.content(unique_text, self.oracle.url)
+        [scheduled] = await self.app.posts.schedule(PostRequest(content=content, accounts=(account.id,), **wish))
+        posted = AcceptedPost(scheduled.post.job.id, shape, account, shape.texts(unique_text), about, fault_ids)
         self.posts.append(posted)
         return posted
 
-    def adopt(self, post: StoredPost, account: StoredAccount, about: str) -> None:
-        """A plain post that was accepted from another process."""
-        shape = shape_for(account.network)
-        self.posts.append(Posted(post.job.id, shape, account, shape.texts(json.loads(post.content)["body"]), about))
+    def add_existing(self, post: StoredPost, account: StoredAccount, about: str) -> None:
+        """Add a plain post that another process scheduled."""
+        shape = get_shape(account.network)
+        self.posts.append(
+            AcceptedPost(post.job.id, shape, account, shape.texts(json.loads(post.content)["body"]), about)
+        )
 
-    async def lay(self, network: str, fault: Fault, handle: str | None = None) -> int:
-        """The next call that this account makes there goes wrong, or the next of anybody."""
+    async def add_fault(self, network: str, fault: Fault, handle: str | None = None) -> int:
+        """Add a fault for the next call of this account, or of any account."""
         whose = None if fault.endpoint in SIGN_INS else handle
         return await asyncio.to_thread(self.oracle.fail, network, fault.endpoint, fault.name, whose, fault.params)
 
     async def start(self, *, crash: str = "", **order: Any) -> Process:
         return await self.workers.start(crash=crash, publishes=True, **{"sandbox": self.oracle.url} | order)
 
-    async def ended(self, process: Process, unless: Callable[[], Awaitable[bool]]) -> bool:
-        """Whether it has ended before something else happened."""
+    async def has_died(self, process: Process, unless: Callable[[], Awaitable[bool]]) -> bool:
+        """Return whether the process ended before the other condition became true."""
         async with asyncio.timeout(IN_TIME):
             while await process.wait(0.05) is None:
                 if await unless():
                     return await process.wait(0.05) is not None
         return True
 
-    async def died(self, victim: Process, crash: str) -> None:
+    async def expect_death(self, victim: Process, crash: str) -> None:
         code = await victim.wait(IN_TIME)
-        assert code == -signal.SIGKILL, f"{crash} was never reached ({code}): {self.last_words(victim)}"
+        assert code == -signal.SIGKILL, f"{crash} was never reached ({code}): {self.read_log_tail(victim)}"
         self.kills += 1
 
-    def last_words(self, process: Process) -> str:
-        return last_words(f"process {process.pid}", lines(self.workers.folder / "log"))
+    def read_log_tail(self, process: Process) -> str:
+        return read_log_tail(f"process {process.pid}", lines(self.workers.folder / "log"))
 
-    def held_by(self, victim: Process) -> list[UUID]:
-        """The posts that a dead worker had in its hands."""
-        return [identity(job) for [job] in self.sql.ask(HELD.format(pid=victim.pid))]
+    def list_claimed_posts(self, victim: Process) -> list[UUID]:
+        """Return the posts that a dead worker had claimed."""
+        return [to_uuid(job) for [job] in self.sql.ask(HELD.format(pid=victim.pid))]
 
     async def stop(self, *processes: Process) -> None:
         for process in processes:
             process.signal(signal.SIGTERM)
         for process in processes:
-            code = await process.wait(IN_TIME)  # the signal itself ends one that has hardly begun
-            assert code in (0, -signal.SIGTERM), f"told to stop, a worker does ({code}): {self.last_words(process)}"
+            code = await process.wait(IN_TIME)  # the signal itself ends a worker that has hardly started
+            assert code in (0, -signal.SIGTERM), (
+                f"a worker did not stop on SIGTERM ({code}): {self.read_log_tail(process)}"
+            )
 
     async def settle_all(self, within: float = 120.0, workers: int = 2, **order: Any) -> None:
-        """In peace every post comes to its end, or waits for a person."""
+        """Run workers until every post has ended or waits for a person."""
         living = [await self.start(**order) for _ in range(workers)]
         async with asyncio.timeout(within):
-            while await asyncio.to_thread(self.moving):  # noqa: ASYNC110 - other processes end them
+            while await asyncio.to_thread(self.count_moving):  # noqa: ASYNC110 - other processes end them
                 await asyncio.sleep(0.05)
         await self.stop(*living)
 
-    def moving(self) -> int:
-        """How many posts neither have ended nor wait for a person."""
+    def count_moving(self) -> int:
+        """Count the posts that have not ended and do not wait for a person."""
         [[count]] = self.sql.ask(MOVING)
         return int(count)
 
 
 @asynccontextmanager
-async def office_on(forker: str, folder: Path, url: str, oracle: Oracle) -> AsyncIterator[PublishingHarness]:
-    """An office with a database of its own."""
+async def open_harness(forker: str, folder: Path, url: str, oracle: Oracle) -> AsyncIterator[PublishingHarness]:
+    """Open a harness on this database."""
     app = Postino(settings({"folder": folder, "url": url, "sandbox": oracle.url}))
     await app.store.migrate()
-    async with app, workers_on(forker, folder, url) as workers:
+    async with app, open_workers(forker, folder, url) as workers:
         sql = SqlConnection(url)
         try:
             yield PublishingHarness(app, workers, oracle, sql)

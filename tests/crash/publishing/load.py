@@ -52,10 +52,10 @@ class Load:
         for fault, rate, params in FAULTS:
             await asyncio.to_thread(self.harness.oracle.fail_often, fault, rate, params)
 
-    async def post_all_along(self) -> None:
-        """Until closed, and never left in the middle of a post: it might be accepted without anybody knowing."""
+    async def post_repeatedly(self) -> None:
+        """Schedule posts until closed. It is never cancelled during a post, which might be accepted unnoticed."""
         while not self.closed:
-            if await asyncio.to_thread(self.harness.moving) < MOST_MOVING:
+            if await asyncio.to_thread(self.harness.count_moving) < MOST_MOVING:
                 for _ in range(self.chance.randint(1, TOGETHER)):
                     await self.post()
             await asyncio.sleep(EVERY)
@@ -64,23 +64,25 @@ class Load:
         shape = self.chance.choice(SHAPES)
         account = self.chance.choice(self.accounts[shape.network])
         key = secrets.token_hex(8)
-        await self.surely(lambda: self.harness.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key))
+        await self.repeat_until_done(
+            lambda: self.harness.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key)
+        )
 
-    async def replay_all_along(self) -> None:
+    async def replay_repeatedly(self) -> None:
         while True:
-            await self.surely(self.replay)
+            await self.repeat_until_done(self.replay)
             await asyncio.sleep(PERSON_EVERY)
 
     async def replay(self) -> None:
-        """It was not their fault that three workers died under them."""
+        """Replay the posts whose workers were killed three times."""
         for letter in await self.harness.app.store.dead_letters(
             DeadLetterFilter(cause=DeadLetterCause.WORKER_KILLER, limit=100)
         ):
             await self.harness.app.replay(letter.job.id, reason="its workers were killed on purpose")
             self.replayed += 1
 
-    async def surely(self, act: Callable[[], Awaitable[object]]) -> None:
-        """A frozen process may hold the database for longer than anybody waits. The key makes it the same post."""
+    async def repeat_until_done(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Repeat an action until no frozen process holds the database; the key makes it the same post."""
         while True:
             try:
                 await act()

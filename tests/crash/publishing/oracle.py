@@ -15,8 +15,8 @@ MEDIA_SECONDS = 0.1  # until an uploaded picture is ready
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One thing that people can see, as the record has it."""
+class LivePost:
+    """One live post in the record of the networks."""
 
     number: int
     network: str
@@ -28,7 +28,7 @@ class Seen:
 
 
 class Oracle:
-    """The sandbox and its admin door. Killed and started again, it goes on with the same record elsewhere."""
+    """The sandbox and its admin API. After a kill and a start it has the same record at another address."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,41 +54,42 @@ class Oracle:
         self.process.communicate()
 
     def open_account(self, network: str) -> dict[str, Any]:
-        """A new one, with its handle, remote id and credentials."""
+        """Open an account and return its handle, remote id and credentials."""
         return self.ask("accounts", {"network": network})
 
     def fail(self, network: str, endpoint: str, fault: str, account: str | None, params: Mapping[str, Any]) -> int:
-        """The next call of this account, or of anybody, goes wrong so; returns the fault's id."""
-        told = {"network": network, "endpoint": endpoint, "fault": fault, "account": account, "times": 1}
-        number: int = self.ask("faults", told | {"params": dict(params)})["id"]
+        """Add a fault for the next call of this account, or of any account; return its id."""
+        fault_request = {"network": network, "endpoint": endpoint, "fault": fault, "account": account, "times": 1}
+        number: int = self.ask("faults", fault_request | {"params": dict(params)})["id"]
         return number
 
     def fail_often(self, fault: str, rate: float, params: Mapping[str, Any]) -> None:
         self.ask("faults", {"network": "*", "fault": fault, "rate": rate, "params": dict(params)})
 
-    def behave(self) -> None:
-        """No further faults."""
+    def remove_faults(self) -> None:
+        """Remove all faults."""
         self.ask("faults", method="DELETE")
 
-    def struck(self) -> set[int]:
-        """The faults that befell somebody."""
+    def list_fired_faults(self) -> set[int]:
+        """Return the ids of the faults that occurred."""
         return {fault["id"] for fault in self.ask("faults?all=1")["data"] if fault["fired"]}
 
     def change(self, **settings: float) -> None:
-        """How long the networks take for things, and how much they allow."""
+        """Change settings of the networks, such as processing times and limits."""
         self.ask("settings", settings)
 
-    def record(self, after: int = 0) -> list[Seen]:
-        names = Seen.__slots__
+    def list_live_posts(self, after: int = 0) -> list[LivePost]:
+        names = LivePost.__slots__
         return [
-            Seen(**{name: row[name] for name in names}) for row in self.ask(f"published?after={after}&all=1")["data"]
+            LivePost(**{name: row[name] for name in names})
+            for row in self.ask(f"published?after={after}&all=1")["data"]
         ]
 
     def ask(self, path: str, body: object = None, method: str | None = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(
+        request = urllib.request.Request(
             f"{self.url}/_sandbox/{path}", data, {"Content-Type": "application/json"}, method=method
         )
-        with urllib.request.urlopen(asked, timeout=20) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
+        with urllib.request.urlopen(request, timeout=20) as response:
+            body_read: dict[str, Any] = json.load(response)
+        return body_read

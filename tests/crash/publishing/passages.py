@@ -1,17 +1,16 @@
-"""The way of a publish through the crash points, walked once and written down: a worker is then killed at every one.
+"""The crash points that a publish passes, recorded in one run: the sweep then kills a worker at each of them.
 
-What a network's steps are, and so how often a point is passed, comes from the code itself: a step that is added to a
-provider is part of the sweep from then on.
+The passages come from the code of the providers, so that a new step of a provider is part of the sweep at once.
 """
 
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
 
-from tests.crash.publishing.harness import IN_TIME, Posted, PublishingHarness
+from tests.crash.publishing.harness import IN_TIME, AcceptedPost, PublishingHarness
 from tests.crash.publishing.post_shapes import Shape
 
-# Passed once a worker has a post in its hands, and by nobody else as long as it takes one at a time.
+# Passed while a worker has claimed a post; unambiguous as long as it claims one at a time.
 IN_HAND = (
     "claim.after",
     "handler.",
@@ -38,7 +37,7 @@ class Passage:
         return f"{self.shape} at {self.point}:{self.passage}"
 
     @classmethod
-    def of(cls, shape: Shape, crash: str) -> "Passage":
+    def from_crash_point(cls, shape: Shape, crash: str) -> "Passage":
         point, _, passage = crash.partition(":")
         return cls(shape, point, int(passage or 1))
 
@@ -48,23 +47,23 @@ class Passage:
 
 
 async def walk(harness: PublishingHarness, shape: Shape) -> list[Passage]:
-    """A post of this shape, published by a worker that notes every point it passes."""
+    """Publish a post of this shape and return every crash point that its worker passes."""
     path = harness.workers.folder / "trace"
     path.unlink(missing_ok=True)
     posted = await harness.post(shape, "walked")
-    worker = await harness.start(traces=True, concurrency=1, patience=1.0)  # at leisure: nothing is tried twice
+    worker = await harness.start(traces=True, concurrency=1, patience=1.0)  # long timeouts: nothing is retried
     async with asyncio.timeout(IN_TIME):
         while not await is_final(harness, posted):  # noqa: ASYNC110 - another process ends it
             await asyncio.sleep(0.01)
     await harness.stop(worker)
     passed: Counter[str] = Counter()
-    stations = []
+    passages = []
     for point in path.read_text().split():
         passed[point] += 1
         if point.startswith(IN_HAND):
-            stations.append(Passage(shape, point, passed[point]))
-    return stations
+            passages.append(Passage(shape, point, passed[point]))
+    return passages
 
 
-async def is_final(harness: PublishingHarness, posted: Posted) -> bool:
+async def is_final(harness: PublishingHarness, posted: AcceptedPost) -> bool:
     return (await harness.app.store.job(posted.id)).state.is_final

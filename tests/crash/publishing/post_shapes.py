@@ -11,7 +11,7 @@ PICTURES = ("sample.png", "sample.jpg")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A post of so many parts and pictures on a network, made visible by calls of one endpoint."""
+    """A kind of post on a network: its parts, its images, and the endpoint that makes it visible."""
 
     network: str
     name: str
@@ -49,9 +49,9 @@ SHAPES = (
 NETWORKS = tuple(load_built_in().providers)
 
 
-def shape_for(network: str, name: str = "plain") -> Shape:
+def get_shape(network: str, name: str = "plain") -> Shape:
     return next(shape for shape in SHAPES if (shape.network, shape.name) == (network, name))
 
 
-def shapes_of(network: str) -> list[Shape]:
+def list_shapes(network: str) -> list[Shape]:
     return [shape for shape in SHAPES if shape.network == network]

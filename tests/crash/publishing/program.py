@@ -1,4 +1,4 @@
-"""What the killed publishing processes run: workers with short timeouts, and callers that schedule a post."""
+"""The program of the killed publishing processes: workers with short timeouts, and callers that schedule posts."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ def settings(order: dict[str, Any]) -> Config:
             poll=0.2,
             drain=order.get("drain", 30.0),
         ),
-        circuits=CircuitsConfig(failure_threshold=1000),  # what goes wrong here is no outage
+        circuits=CircuitsConfig(failure_threshold=1000),  # faults must not open a circuit here
         publishing=PublishingConfig(
             timeout_factor=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
         ),
@@ -55,18 +55,18 @@ def settings(order: dict[str, Any]) -> Config:
 
 
 async def publish(order: dict[str, Any]) -> None:
-    """What a forked process does about posts: it publishes them, or it is a caller who wants some published."""
+    """Run a worker that publishes posts, or a caller that schedules some."""
     await (call(order) if "wants" in order else work(order))
 
 
 async def call(order: dict[str, Any]) -> None:
-    """Once with a key and once without. What is accepted is a line on disk; who calls again may hear that it was."""
+    """Schedule posts with a key and without one, and record each accepted post; a repeated call may be a conflict."""
     async with Postino(settings(order)) as app:
         for key in ("a key", None):
-            said = Content(body=f"{order['wants']}, {'with' if key else 'without'} a key")
+            content = Content(body=f"{order['wants']}, {'with' if key else 'without'} a key")
             try:
                 written = await app.posts.schedule(
-                    PostRequest(content=said, accounts=tuple(order["accounts"]), key=key)
+                    PostRequest(content=content, accounts=tuple(order["accounts"]), key=key)
                 )
             except Conflict:
                 continue
@@ -78,7 +78,7 @@ async def call(order: dict[str, Any]) -> None:
 async def work(order: dict[str, Any]) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    mastodon.POLL_EVERY = timedelta(seconds=0.15)  # between two questions whether a picture is ready
+    mastodon.POLL_EVERY = timedelta(seconds=0.15)  # between two polls of an uploaded image
     mastodon.POLL_TIMEOUT = timedelta(seconds=order.get("picture_patience", 60.0))
     if order.get("traces"):
         trace(Path(order["folder"]))
@@ -87,13 +87,13 @@ async def work(order: dict[str, Any]) -> None:
 
 
 def trace(folder: Path) -> None:
-    """Every crash point that this process passes is a line on disk."""
+    """Record every crash point that this process passes."""
     file = os.open(folder / "trace", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     crash_points.read_countdown = partial(Passing, file)  # type: ignore[assignment]
 
 
 class Passing:
-    """Stands where the passages that kill would be counted, and is never the point that is asked for."""
+    """Replaces the countdown of a crash point: it records every name and never matches."""
 
     def __init__(self, file: int) -> None:
         self.file = file

@@ -12,9 +12,9 @@ class Results:
     endings: dict[str, int]
     posts: int
     ends: dict[str, int]  # by the network's grade and the post's state
-    asked: list[str]  # why a person was asked although the network could be
+    asked: list[str]  # why a person must decide although the network has a lookup
     replayed: int  # by a person, because three workers had died under them
-    unanswered: int  # calls that found the database held by a frozen process, and were repeated
+    unanswered: int  # calls while a frozen process held the database; they were repeated
     rescues: int
     checks: int
     longest_takeover: float  # seconds
@@ -44,10 +44,10 @@ def rows(runs: Mapping[str, Results]) -> list[tuple[str, Sequence[float]]]:
         *((f"  {excuse}", [figures.asked.count(excuse) for figures in every]) for excuse in excuses),
         ("rescues", [figures.rescues for figures in every]),
         ("replayed by a person", [figures.replayed for figures in every]),
-        ("calls without an answer", [figures.unanswered for figures in every]),
+        ("calls without a response", [figures.unanswered for figures in every]),
         ("invariant checks", [figures.checks for figures in every]),
         ("longest takeover, seconds", [figures.longest_takeover for figures in every]),
-        ("out there twice", [len(figures.duplicates) for figures in every]),
+        ("live twice", [len(figures.duplicates) for figures in every]),
         ("lost", [len(figures.lost) for figures in every]),
         ("silent", [len(figures.silent) for figures in every]),
         ("otherwise wrong", [len(figures.wrong) for figures in every]),

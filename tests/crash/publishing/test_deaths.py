@@ -8,8 +8,8 @@ import pytest
 
 from postino.values.post import PostFilter
 from tests.crash.publishing.faults import Fault
-from tests.crash.publishing.harness import FOR_EVER, IN_TIME, Posted, PublishingHarness
-from tests.crash.publishing.post_shapes import NETWORKS, SHAPES, shape_for
+from tests.crash.publishing.harness import FOR_EVER, IN_TIME, AcceptedPost, PublishingHarness
+from tests.crash.publishing.post_shapes import NETWORKS, SHAPES, get_shape
 from tests.crash.publishing.sweep import Sweep
 
 TAKEN_OVER = ("rescue.before", "rescue.after", "mark_suspect.before", "mark_suspect.after")
@@ -17,9 +17,9 @@ ON_THE_WAY_OUT = ("unregister_worker.before", "unregister_worker.after")
 TOO_MANY = ("start_cooldown.before", "start_cooldown.after")
 OUT_OF_REACH = ("release_quota.before", "release_quota.after", "record_response.before", "record_response.after")
 ASKED_FOR = ("create_posts.before", "create_posts.after")
-TWICE = (1, 2)  # a caller asks with a key, then without one
+TWICE = (1, 2)  # a caller schedules with a key, then without one
 IN_THE_THICK_OF_IT = "record_receipt.before:4"
-SLOW = 0.8  # seconds: longer than a worker that stops is given here, not longer than an answer is waited for
+SLOW = 0.8  # seconds: longer than the drain time here, shorter than the timeout of a response
 PATIENT = 0.03
 NOBODY = "http://127.0.0.1:9"  # where nobody listens
 
@@ -45,13 +45,13 @@ async def test_worker_killed_while_it_stops_leaves_its_posts_to_the_next(
     sweep = Sweep(harness)
     slow = {"seconds": SLOW}
     for crash in ON_THE_WAY_OUT:
-        posts = [await harness.post(it, crash, Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
-        picture = shape_for("bluesky", "picture")
+        posts = [await harness.post(it, crash, Fault(it.visible, "slow", slow)) for it in map(get_shape, NETWORKS)]
+        picture = get_shape("bluesky", "picture")
         posts.append(await harness.post(picture, crash, Fault("uploadBlob", "slow", slow)))
         victim = await harness.start(crash=crash, drain=0.1, lease=FOR_EVER, patience=PATIENT)
-        await until_under_way(harness, posts)
+        await wait_until_under_way(harness, posts)
         victim.signal(signal.SIGTERM)
-        await harness.died(victim, crash)
+        await harness.expect_death(victim, crash)
     await sweep.finish()
     await sweep.check()
 
@@ -62,20 +62,20 @@ async def test_worker_killed_on_rate_limit_or_outage_leaves_its_post_to_the_next
 ) -> None:
     sweep = Sweep(harness)
     for crash in TOO_MANY:
-        for shape in map(shape_for, NETWORKS):
+        for shape in map(get_shape, NETWORKS):
             await harness.post(shape, crash, Fault(shape.visible, "rate_limited", {"seconds": 1}))
         await sweep.kill_all_at(crash, lease=FOR_EVER)
     for crash in OUT_OF_REACH:
-        await harness.post(shape_for("telegram"), crash)
+        await harness.post(get_shape("telegram"), crash)
         await sweep.kill_all_at(crash, lease=FOR_EVER, sandbox=NOBODY)
     await sweep.finish()
     await sweep.check()
 
 
-async def until_under_way(harness: PublishingHarness, posts: list[Posted]) -> None:
-    wanted = {fault for posted in posts for fault in posted.faults}
+async def wait_until_under_way(harness: PublishingHarness, posts: list[AcceptedPost]) -> None:
+    expected = {fault for posted in posts for fault in posted.faults}
     async with asyncio.timeout(IN_TIME):
-        while not wanted <= await asyncio.to_thread(harness.oracle.struck):  # noqa: ASYNC110 - another process's calls
+        while not expected <= await asyncio.to_thread(harness.oracle.list_fired_faults):  # noqa: ASYNC110 - another process's calls
             await asyncio.sleep(0.02)
 
 
@@ -86,13 +86,13 @@ async def test_caller_killed_while_posts_are_created_can_repeat_the_call(
     for crash in [f"{point}:{time}" for point in ASKED_FOR for time in TWICE]:
         accounts = [await harness.open_account(network) for network in NETWORKS]
         order: dict[str, Any] = {"wants": crash, "accounts": [account.id for account in accounts]}
-        await harness.died(await harness.start(crash=crash, **order), crash)
+        await harness.expect_death(await harness.start(crash=crash, **order), crash)
         assert await (await harness.start(**order)).wait(IN_TIME) == 0
         for account in accounts:
             written = await harness.app.posts.list(PostFilter(account=account.id))
             assert len(written) == 2, f"{crash}: one with a key, one without"
             for post in written:
-                harness.adopt(post, account, crash)
+                harness.add_existing(post, account, crash)
     sweep = Sweep(harness)
     await sweep.finish()
     await sweep.check()

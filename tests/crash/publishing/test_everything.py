@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from postino.values.post import PostFilter, StoredAccount
-from tests.crash.publishing.harness import IN_TIME, PublishingHarness, office_on
+from tests.crash.publishing.harness import IN_TIME, PublishingHarness, open_harness
 from tests.crash.publishing.oracle import Oracle
 from tests.crash.publishing.post_shapes import NETWORKS
 from tests.crash.publishing.verdict import judge
@@ -22,7 +22,7 @@ LATER = (0.0, 0.01, 0.03, 0.1)  # seconds between the acceptance of a post and t
 
 @dataclass(frozen=True)
 class World:
-    """Everything: networks, database, and what is forked to work on them."""
+    """All processes: the networks, the database and the workers."""
 
     forker: str
     folder: Path
@@ -32,7 +32,7 @@ class World:
 
     @asynccontextmanager
     async def harness(self) -> AsyncIterator[PublishingHarness]:
-        async with office_on(self.forker, self.folder, self.url, self.oracle) as harness:
+        async with open_harness(self.forker, self.folder, self.url, self.oracle) as harness:
             yield harness
 
     def end(self) -> None:
@@ -45,7 +45,7 @@ class World:
         if self.server is not None:
             self.server.start()
 
-    def accepted(self) -> list[UUID]:
+    def list_accepted(self) -> list[UUID]:
         path = self.folder / "record"
         lines = path.read_text().splitlines() if path.exists() else []
         return [UUID(line.split()[1]) for line in lines if line.startswith("accepted ")]
@@ -61,35 +61,35 @@ def world(request: pytest.FixtureRequest, forker_address: str, tmp_path: Path) -
 
 @pytest.mark.crash
 async def test_accepted_post_survives_the_death_of_all_processes(
-    world: World, chance: random.Random, everything: bool
+    world: World, chance: random.Random, full_sweep: bool
 ) -> None:
     accounts: list[StoredAccount] = []
-    ends = LATER if everything else [chance.choice(LATER)]
+    ends = LATER if full_sweep else [chance.choice(LATER)]
     with world.oracle:
         for later in ends:
             async with world.harness() as harness:
-                ours = [await harness.open_account(network) for network in NETWORKS]
-                accounts += ours
-                await end_everything(world, harness, ours, later)
+                new_accounts = [await harness.open_account(network) for network in NETWORKS]
+                accounts += new_accounts
+                await end_everything(world, harness, new_accounts, later)
             world.begin_again()
         async with world.harness() as harness:
-            await adopt_all(harness, accounts)
-            missing = set(world.accepted()) - {posted.id for posted in harness.posts}
-            assert not missing, "they were accepted, and are not there"
-            assert len(world.accepted()) >= len(ends) * len(NETWORKS)
+            await add_all_existing(harness, accounts)
+            missing = set(world.list_accepted()) - {posted.id for posted in harness.posts}
+            assert not missing, "accepted posts are missing"
+            assert len(world.list_accepted()) >= len(ends) * len(NETWORKS)
             await harness.settle_all()
             verdict = await judge(harness)
-            assert (verdict.violations, verdict.asked) == ([], {})
+            assert (verdict.violations, verdict.left_to_person) == ([], {})
 
 
 async def end_everything(world: World, harness: PublishingHarness, accounts: list[StoredAccount], later: float) -> None:
-    """Workers are there to take the post as soon as it is, so that nobody knows how far they come."""
+    """Kill all processes soon after a post was accepted, while workers may be publishing it."""
     workers = [await harness.start() for _ in range(2)]
-    known = len(world.accepted())
+    known = len(world.list_accepted())
     names = [account.id for account in accounts]
     caller = await harness.start(wants=f"before the end after {later} s", accounts=names, stays=60.0)
     async with asyncio.timeout(IN_TIME):
-        while len(world.accepted()) == known:  # noqa: ASYNC110 - another process writes it
+        while len(world.list_accepted()) == known:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.001)
     await asyncio.sleep(later)
     for process in (caller, *workers):
@@ -99,8 +99,8 @@ async def end_everything(world: World, harness: PublishingHarness, accounts: lis
         await process.ended
 
 
-async def adopt_all(harness: PublishingHarness, accounts: list[StoredAccount]) -> None:
-    """What was written down, whether or not somebody heard that it was."""
+async def add_all_existing(harness: PublishingHarness, accounts: list[StoredAccount]) -> None:
+    """Add all stored posts, whether or not their caller got a response."""
     for account in accounts:
         for post in await harness.app.posts.list(PostFilter(account=account.id)):
-            harness.adopt(post, account, "before the end")
+            harness.add_existing(post, account, "before the end")

@@ -10,42 +10,42 @@ from postino import Job, State
 from postino.values.ledger import ReceiptSource, Verdict
 from tests.crash.freeze import freeze
 from tests.crash.publishing.faults import Fault
-from tests.crash.publishing.harness import IN_TIME, Posted, PublishingHarness
-from tests.crash.publishing.post_shapes import NETWORKS, shape_for
+from tests.crash.publishing.harness import IN_TIME, AcceptedPost, PublishingHarness
+from tests.crash.publishing.post_shapes import NETWORKS, get_shape
 from tests.crash.publishing.program import LEASE, SEND_WITHIN
 from tests.crash.publishing.verdict import judge
 from tests.crash.workers import Process
 
-ANSWERED = 0.3  # seconds until the networks have done what they were asked, whether or not somebody waits
-PATIENT = 0.2  # of the networks' time-outs: an answer that waited for a sleeper is read when it wakes up
+ANSWERED = 0.3  # seconds until the networks have processed a call, whether or not the caller waits
+PATIENT = 0.2  # of the networks' timeouts: a frozen worker reads the waiting response when it wakes up
 BURIED = "SELECT count(*) FROM postino.workers WHERE pid = {pid}"
 
 
-async def freeze_in_the_call(harness: PublishingHarness, *posts: Posted, **order: Any) -> Process:
-    """A worker that sleeps while its visible calls are under way, past its lease, until others have buried it."""
+async def freeze_in_the_call(harness: PublishingHarness, *posts: AcceptedPost, **order: Any) -> Process:
+    """Freeze a worker during its visible calls until its lease has ended and its jobs are rescued."""
     sleeper = await harness.start(**order)
-    wanted = {posted.faults[0] for posted in posts}
+    expected = {posted.faults[0] for posted in posts}
     async with asyncio.timeout(IN_TIME):
-        while not wanted <= await asyncio.to_thread(harness.oracle.struck):  # noqa: ASYNC110 - another process's calls
+        while not expected <= await asyncio.to_thread(harness.oracle.list_fired_faults):  # noqa: ASYNC110 - another process's calls
             await asyncio.sleep(0.02)
     await freeze(sleeper, harness.workers.url)
     await asyncio.sleep(LEASE)
     await harness.start(**order)
     async with asyncio.timeout(IN_TIME):
-        while harness.sql.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process buries it
+        while harness.sql.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process removes it
             await asyncio.sleep(0.02)
     return sleeper
 
 
 async def wake(harness: PublishingHarness, sleeper: Process) -> None:
-    """Until it works again, under a new name."""
+    """Wake a frozen worker and wait until it works again, as a new worker."""
     sleeper.signal(signal.SIGCONT)
     async with asyncio.timeout(IN_TIME):
         while not harness.sql.ask(BURIED.format(pid=sleeper.pid))[0][0]:  # noqa: ASYNC110 - another process's row
             await asyncio.sleep(0.02)
 
 
-async def now(harness: PublishingHarness, posted: Posted) -> Job:
+async def now(harness: PublishingHarness, posted: AcceptedPost) -> Job:
     return await harness.app.store.job(posted.id)
 
 
@@ -54,15 +54,15 @@ async def test_worker_frozen_in_the_visible_call_makes_no_second_post(
     harness: PublishingHarness,
 ) -> None:
     slow = {"seconds": ANSWERED}
-    posts = [await harness.post(it, "frozen", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+    posts = [await harness.post(it, "frozen", Fault(it.visible, "slow", slow)) for it in map(get_shape, NETWORKS)]
     sleeper = await freeze_in_the_call(harness, *posts, patience=0.02)
     async with asyncio.timeout(IN_TIME):
-        while await asyncio.to_thread(harness.moving):  # noqa: ASYNC110 - other processes end them
+        while await asyncio.to_thread(harness.count_moving):  # noqa: ASYNC110 - other processes end them
             await asyncio.sleep(0.05)
     await wake(harness, sleeper)
     await harness.settle_all()
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     states = {posted.shape.network: (await now(harness, posted)).state for posted in posts}
     assert states == {"bluesky": State.COMPLETED, "mastodon": State.COMPLETED, "telegram": State.UNCERTAIN}
 
@@ -72,13 +72,13 @@ async def test_late_response_read_by_a_frozen_worker_ends_the_doubt(
     harness: PublishingHarness,
 ) -> None:
     slow = {"seconds": ANSWERED}
-    posts = [await harness.post(it, "woken", Fault(it.visible, "slow", slow)) for it in map(shape_for, NETWORKS)]
+    posts = [await harness.post(it, "woken", Fault(it.visible, "slow", slow)) for it in map(get_shape, NETWORKS)]
     sleeper = await freeze_in_the_call(harness, *posts, patience=PATIENT)
     assert {(await now(harness, posted)).state for posted in posts} == {State.UNCERTAIN}
     await wake(harness, sleeper)
     await harness.settle_all(workers=0)
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     for posted in posts:
         assert (await now(harness, posted)).state is State.COMPLETED, posted.shape
         [fact] = (await harness.app.store.ledger(posted.id)).receipts
@@ -92,15 +92,15 @@ async def test_late_response_read_by_a_frozen_worker_ends_the_doubt(
     indirect=["database_url"],
 )
 async def test_worker_frozen_between_intent_and_send_sends_nothing_late(harness: PublishingHarness, over: str) -> None:
-    """Signing in comes first; what was intended for one moment is not sent in another."""
-    plain = shape_for("bluesky")
+    """The worker freezes during sign-in; its intent expires before the call is sent."""
+    plain = get_shape("bluesky")
     posted = await harness.post(plain, "not begun", Fault("createSession", "slow", {"seconds": ANSWERED}))
     send_within = SEND_WITHIN if over == "its time to send" else 60.0
     sleeper = await freeze_in_the_call(harness, posted, patience=PATIENT, send_within=send_within)
     await wake(harness, sleeper)
     await harness.settle_all(workers=0)
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert (await now(harness, posted)).state is State.COMPLETED
     first, *_ = (await harness.app.store.ledger(posted.id)).receipts
     assert (first.number, first.verdict) == (1, Verdict.REFUSED)

@@ -12,66 +12,68 @@ import pytest
 from postino import Postino, State
 from postino.values.post import StoredAccount
 from postino.values.provider import PromiseClass
-from tests.crash.publishing.faults import LOST_ANSWER, UNSEEN, Fault
+from tests.crash.publishing.faults import INVISIBLE_SECONDS, LOST_RESPONSE, Fault
 from tests.crash.publishing.harness import PublishingHarness
-from tests.crash.publishing.oracle import Oracle, Seen
-from tests.crash.publishing.post_shapes import NETWORKS, shape_for
+from tests.crash.publishing.oracle import LivePost, Oracle
+from tests.crash.publishing.post_shapes import NETWORKS, get_shape
 from tests.crash.publishing.verdict import judge
 
 A_DAY = 86_400
-UNSEEN_FOR_SECONDS = "it cannot be seen for seconds"
-TROUBLES = {
-    "the answer is lost": ({"name": LOST_ANSWER},),
+INVISIBLE_FOR_SECONDS = "it is invisible for seconds"
+FAULT_CASES = {
+    "the response is lost": ({"name": LOST_RESPONSE},),
     "nothing arrives": ({"name": "drop"},),
-    UNSEEN_FOR_SECONDS: ({"name": "invisible", "params": {"seconds": UNSEEN}}, {"name": LOST_ANSWER}),
+    INVISIBLE_FOR_SECONDS: ({"name": "invisible", "params": {"seconds": INVISIBLE_SECONDS}}, {"name": LOST_RESPONSE}),
 }
 
 
-def faults(network: str, trouble: str) -> list[Fault]:
-    return [Fault(shape_for(network).visible, **told) for told in TROUBLES[trouble]]
+def faults(network: str, fault_case: str) -> list[Fault]:
+    return [Fault(get_shape(network).visible, **params) for params in FAULT_CASES[fault_case]]
 
 
-def say_by_hand(app: Postino, oracle: Oracle, account: StoredAccount, text: str) -> Seen:
-    """As a person would, with the network's own app."""
-    told: dict[str, Any]
+def publish_by_hand(app: Postino, oracle: Oracle, account: StoredAccount, text: str) -> LivePost:
+    """Publish a post by hand, with the app of the network."""
+    body: dict[str, Any]
     known = app.accounts.vault.open(account.sealed, account.id)
-    before = len(oracle.record())
+    before = len(oracle.list_live_posts())
     match account.network:
         case "mastodon":
             call(oracle, "mastodon/api/v1/statuses", {"status": text}, known["access_token"])
         case "telegram":
-            told = {"chat_id": known["chat_id"], "text": text}
-            call(oracle, f"telegram/bot{known['bot_token']}/sendMessage", told)
+            body = {"chat_id": known["chat_id"], "text": text}
+            call(oracle, f"telegram/bot{known['bot_token']}/sendMessage", body)
         case "bluesky":
             session = call(oracle, "bluesky/xrpc/com.atproto.server.createSession", known)
             record = {"$type": "app.bsky.feed.post", "text": text, "createdAt": "2026-01-01T00:00:00Z"}
-            told = {"repo": session["did"], "collection": "app.bsky.feed.post", "record": record}
-            call(oracle, "bluesky/xrpc/com.atproto.repo.createRecord", told, session["accessJwt"])
-    [seen] = oracle.record()[before:]
-    return seen
+            body = {"repo": session["did"], "collection": "app.bsky.feed.post", "record": record}
+            call(oracle, "bluesky/xrpc/com.atproto.repo.createRecord", body, session["accessJwt"])
+    [live_post] = oracle.list_live_posts()[before:]
+    return live_post
 
 
-def call(oracle: Oracle, path: str, told: Any, token: str = "") -> dict[str, Any]:
+def call(oracle: Oracle, path: str, body: Any, token: str = "") -> dict[str, Any]:
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    asked = urllib.request.Request(f"{oracle.url}/{path}", json.dumps(told).encode(), headers)
-    with urllib.request.urlopen(asked, timeout=20) as answer:
-        said: dict[str, Any] = json.load(answer)
-    return said
+    request = urllib.request.Request(f"{oracle.url}/{path}", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=20) as response:
+        result: dict[str, Any] = json.load(response)
+    return result
 
 
 def make_it_yesterday(oracle: Oracle) -> None:
-    """All that the networks have by now is a day old."""
+    """Make all posts on the networks a day older."""
     connection = apsw.Connection(str(oracle.folder / "sandbox.db"))
     connection.set_busy_timeout(10_000)
     connection.execute("UPDATE things SET kept_at = kept_at - ?1, visible_at = visible_at - ?1", (A_DAY,))
     connection.close()
 
 
-def tried_on() -> Iterator[tuple[str, str]]:
-    """Networks, and what goes wrong there. Where posts cannot be looked for, nothing can be seen too late."""
+def list_cases() -> Iterator[tuple[str, str]]:
+    """Yield networks and their fault cases. Networks without a lookup have no invisible posts."""
     for network in NETWORKS:
-        seen = shape_for(network).grade is not PromiseClass.D
-        yield from ((network, trouble) for trouble in TROUBLES if seen or trouble != UNSEEN_FOR_SECONDS)
+        has_lookup = get_shape(network).grade is not PromiseClass.D
+        yield from (
+            (network, fault_case) for fault_case in FAULT_CASES if has_lookup or fault_case != INVISIBLE_FOR_SECONDS
+        )
 
 
 @pytest.mark.crash
@@ -79,50 +81,53 @@ def tried_on() -> Iterator[tuple[str, str]]:
 async def test_lookup_ignores_old_posts_and_posts_of_other_accounts(
     harness: PublishingHarness,
 ) -> None:
-    yesterday: list[Seen] = []
+    yesterday: list[LivePost] = []
     wanted = []
-    for network, trouble in tried_on():
-        account, text = await harness.open_account(network), f"Every day: {trouble}"
-        yesterday.append(await asyncio.to_thread(say_by_hand, harness.app, harness.oracle, account, text))
-        wanted += [(network, trouble, account, text), (network, trouble, await harness.open_account(network), text)]
+    for network, fault_case in list_cases():
+        account, text = await harness.open_account(network), f"Every day: {fault_case}"
+        yesterday.append(await asyncio.to_thread(publish_by_hand, harness.app, harness.oracle, account, text))
+        wanted += [
+            (network, fault_case, account, text),
+            (network, fault_case, await harness.open_account(network), text),
+        ]
     await asyncio.to_thread(make_it_yesterday, harness.oracle)
-    for network, trouble, account, text in wanted:
-        await harness.post(shape_for(network), trouble, *faults(network, trouble), account=account, text=text)
+    for network, fault_case, account, text in wanted:
+        await harness.post(get_shape(network), fault_case, *faults(network, fault_case), account=account, text=text)
     await harness.settle_all()
     verdict = await judge(harness, by_hand=yesterday)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     jobs = [(posted, await harness.app.store.job(posted.id)) for posted in harness.posts]
     taken = {(job.channel, posted.account.handle, job.remote_id) for posted, job in jobs}
-    assert taken.isdisjoint((seen.network, seen.account, seen.remote_id) for seen in yesterday)
+    assert taken.isdisjoint((post.network, post.account, post.remote_id) for post in yesterday)
 
 
 @pytest.mark.crash
 async def test_recent_equal_post_of_an_account_keeps_its_remote_id(harness: PublishingHarness) -> None:
     firsts = [
-        (await harness.post(shape_for(network), "the first", text=f"Once more: {trouble}"), trouble)
-        for network, trouble in tried_on()
+        (await harness.post(get_shape(network), "the first", text=f"Once more: {fault_case}"), fault_case)
+        for network, fault_case in list_cases()
     ]
     await harness.settle_all()
-    for first, trouble in firsts:
-        said: dict[str, Any] = {"account": first.account, "text": first.parts[0], "allow_duplicate": True}
-        await harness.post(first.shape, trouble, *faults(first.shape.network, trouble), **said)
+    for first, fault_case in firsts:
+        options: dict[str, Any] = {"account": first.account, "text": first.parts[0], "allow_duplicate": True}
+        await harness.post(first.shape, fault_case, *faults(first.shape.network, fault_case), **options)
     await harness.settle_all()
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
 
 
 @pytest.mark.crash
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_equal_posts_of_an_account_are_never_in_doubt_together(harness: PublishingHarness) -> None:
-    """By likeness nobody could say which is which: the second waits until the first cannot be under way any more."""
+    """Equal posts cannot be told apart: the second waits until the first request cannot arrive any more."""
     for network in ("bluesky", "mastodon"):
         account = await harness.open_account(network)
         for _ in range(2):
-            lost = Fault(shape_for(network).visible, LOST_ANSWER)
-            said: dict[str, Any] = {"account": account, "text": "The very same", "allow_duplicate": True}
-            await harness.post(shape_for(network), "one of two", lost, **said)
+            lost = Fault(get_shape(network).visible, LOST_RESPONSE)
+            options: dict[str, Any] = {"account": account, "text": "The very same", "allow_duplicate": True}
+            await harness.post(get_shape(network), "one of two", lost, **options)
     await harness.settle_all(attempts=3)
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     ends = [(await harness.app.store.job(posted.id)).state for posted in harness.posts]
     assert ends == [State.COMPLETED] * 4

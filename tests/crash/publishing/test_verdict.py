@@ -1,4 +1,4 @@
-"""Each kind of violation is made here, and the verdict must notice it."""
+"""The verdict detects each kind of violation."""
 
 from dataclasses import replace
 
@@ -7,66 +7,70 @@ import pytest
 from postino import Job, State
 from postino.values.event import EventType
 from postino.values.job import new_id
-from tests.crash.publishing.faults import LOST_ANSWER, Fault
-from tests.crash.publishing.harness import Posted, PublishingHarness
-from tests.crash.publishing.oracle import Seen
-from tests.crash.publishing.post_shapes import shape_for
-from tests.crash.publishing.test_similar_posts import say_by_hand
+from tests.crash.publishing.faults import LOST_RESPONSE, Fault
+from tests.crash.publishing.harness import AcceptedPost, PublishingHarness
+from tests.crash.publishing.oracle import LivePost
+from tests.crash.publishing.post_shapes import get_shape
+from tests.crash.publishing.test_similar_posts import publish_by_hand
 from tests.crash.publishing.verdict import (
     Evidence,
-    badly_ended,
-    contradictions,
-    gather,
+    find_contradictions,
+    find_duplicates,
+    find_missing_events,
+    find_unrequested,
+    find_wrong_ends,
     judge,
     place,
-    too_many,
-    unasked_for,
-    untold,
+    read_evidence,
 )
 
-THREAD = shape_for("bluesky", "thread")
+THREAD = get_shape("bluesky", "thread")
 pytestmark = [pytest.mark.crash, pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)]
 
 
 @pytest.fixture
-async def done(harness: PublishingHarness) -> Posted:
-    """A thread that was published in the ordinary way."""
+async def published_post(harness: PublishingHarness) -> AcceptedPost:
+    """Publish a thread without faults."""
     posted = await harness.post(THREAD, "in peace")
     await harness.settle_all(workers=1)
     return posted
 
 
 @pytest.fixture
-async def job(harness: PublishingHarness, done: Posted) -> Job:
-    return await harness.app.store.job(done.id)
+async def job(harness: PublishingHarness, published_post: AcceptedPost) -> Job:
+    return await harness.app.store.job(published_post.id)
 
 
 @pytest.fixture
-async def evidence(harness: PublishingHarness, done: Posted) -> Evidence:
-    return await gather(harness, [])
+async def evidence(harness: PublishingHarness, published_post: AcceptedPost) -> Evidence:
+    return await read_evidence(harness, [])
 
 
-async def test_run_without_faults_has_no_violation(harness: PublishingHarness, done: Posted) -> None:
+async def test_run_without_faults_has_no_violation(harness: PublishingHarness, published_post: AcceptedPost) -> None:
     verdict = await judge(harness)
-    assert (verdict.violations, verdict.asked) == ([], {})
+    assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert verdict.ends == {(THREAD.grade, State.COMPLETED): 1}
 
 
-async def test_a_second_post_that_says_the_same_is_a_duplicate(harness: PublishingHarness, done: Posted) -> None:
-    say_by_hand(harness.app, harness.oracle, done.account, done.parts[0])
+async def test_a_second_post_that_says_the_same_is_a_duplicate(
+    harness: PublishingHarness, published_post: AcceptedPost
+) -> None:
+    publish_by_hand(harness.app, harness.oracle, published_post.account, published_post.parts[0])
     verdict = await judge(harness)
     assert len(verdict.duplicates) == 1
-    assert str(done.id) in verdict.duplicates[0]
+    assert str(published_post.id) in verdict.duplicates[0]
 
 
-async def test_a_post_that_was_accepted_and_is_not_there_is_lost(harness: PublishingHarness, done: Posted) -> None:
-    harness.posts.append(replace(done, id=new_id()))
+async def test_a_post_that_was_accepted_and_is_not_there_is_lost(
+    harness: PublishingHarness, published_post: AcceptedPost
+) -> None:
+    harness.posts.append(replace(published_post, id=new_id()))
     assert len((await judge(harness)).lost) == 1
 
 
 async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(harness: PublishingHarness) -> None:
-    plain = shape_for("mastodon")
-    await harness.post(plain, "never looked for", Fault(plain.visible, LOST_ANSWER))
+    plain = get_shape("mastodon")
+    await harness.post(plain, "never looked for", Fault(plain.visible, LOST_RESPONSE))
     worker = await harness.start(concurrency=1)
     while not [row for row in harness.sql.ask("SELECT state FROM postino.jobs") if row == ("uncertain",)]:
         await worker.wait(0.02)
@@ -74,48 +78,58 @@ async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(ha
     await worker.ended
     verdict = await judge(harness)
     assert len(verdict.lost) == 1
-    assert len(verdict.asked) == 1
+    assert len(verdict.left_to_person) == 1
 
 
 async def test_store_and_network_are_compared(
-    harness: PublishingHarness, done: Posted, job: Job, evidence: Evidence
+    harness: PublishingHarness, published_post: AcceptedPost, job: Job, evidence: Evidence
 ) -> None:
-    first, second = (place(done, part) for part in done.parts)
-    nothing = replace(evidence, seen={first: [], second: []})
-    half = replace(evidence, seen={first: evidence.seen[first], second: []})
-    stranger = replace(evidence.seen[second][0], reply_to="another")
-    torn = replace(evidence, seen={first: evidence.seen[first], second: [stranger]})
-    assert len(list(badly_ended(done, job, nothing))) == 2, "completed, and nothing is out there"
-    assert len(list(badly_ended(done, job, half))) == 1, "completed, and half of it is out there"
-    assert list(contradictions(done, replace(job, remote_id="another"), evidence)), "known under another id"
-    assert list(contradictions(done, job, replace(evidence, held={}))), "anybody might take it for his"
-    assert list(contradictions(done, job, torn)), "parts that do not answer each other"
+    first, second = (place(published_post, part) for part in published_post.parts)
+    nothing = replace(evidence, live={first: [], second: []})
+    half = replace(evidence, live={first: evidence.live[first], second: []})
+    stranger = replace(evidence.live[second][0], reply_to="another")
+    torn = replace(evidence, live={first: evidence.live[first], second: [stranger]})
+    assert len(list(find_wrong_ends(published_post, job, nothing))) == 2, "completed, and nothing is out there"
+    assert len(list(find_wrong_ends(published_post, job, half))) == 1, "completed, and half of it is out there"
+    assert list(find_contradictions(published_post, replace(job, remote_id="another"), evidence)), (
+        "known under another id"
+    )
+    assert list(find_contradictions(published_post, job, replace(evidence, held={}))), "anybody might take it for his"
+    assert list(find_contradictions(published_post, job, torn)), "parts that do not answer each other"
     for state in (State.PENDING, State.RUNNING, State.FAILED, State.CANCELLED):
-        assert list(contradictions(done, replace(job, state=state), evidence)), f"out there, and {state}"
+        assert list(find_contradictions(published_post, replace(job, state=state), evidence)), f"out there, and {state}"
     failed = replace(job, state=State.FAILED)
-    assert list(contradictions(done, failed, replace(half, held={}))), "half of it is out there, and nobody knows"
-    assert not list(contradictions(done, failed, half)), "a thread that had to stop in the middle"
+    assert list(find_contradictions(published_post, failed, replace(half, held={}))), (
+        "half of it is out there, and nobody knows"
+    )
+    assert not list(find_contradictions(published_post, failed, half)), "a thread that had to stop in the middle"
 
 
-async def test_an_end_that_nobody_hears_of_is_silent(done: Posted, job: Job, evidence: Evidence) -> None:
+async def test_an_end_that_nobody_hears_of_is_silent(
+    published_post: AcceptedPost, job: Job, evidence: Evidence
+) -> None:
     for state in (State.FAILED, State.UNCERTAIN, State.PENDING):
-        assert list(untold(done, replace(job, state=state), evidence)), f"{state}, and not told"
-    evidence.told[done.id][EventType.COMPLETED] += 1
-    assert list(untold(done, job, evidence)), "told twice"
+        assert list(find_missing_events(published_post, replace(job, state=state), evidence)), (
+            f"{state}, without an event"
+        )
+    evidence.events[published_post.id][EventType.COMPLETED] += 1
+    assert list(find_missing_events(published_post, job, evidence)), "two events"
 
 
-async def test_an_end_that_nobody_can_find_is_a_loss(done: Posted, job: Job, evidence: Evidence) -> None:
+async def test_an_end_that_nobody_can_find_is_a_loss(
+    published_post: AcceptedPost, job: Job, evidence: Evidence
+) -> None:
     failed, uncertain = replace(job, state=State.FAILED), replace(job, state=State.UNCERTAIN, run_at=None)
-    assert list(badly_ended(done, failed, evidence)), "no dead letter"
-    assert list(badly_ended(done, uncertain, evidence)), "on no list"
-    assert list(badly_ended(done, replace(job, state=State.PENDING), evidence)), "never ended"
-    assert not list(badly_ended(done, failed, replace(evidence, letters={done.id})))
-    assert not list(badly_ended(done, uncertain, replace(evidence, listed={done.id})))
+    assert list(find_wrong_ends(published_post, failed, evidence)), "no dead letter"
+    assert list(find_wrong_ends(published_post, uncertain, evidence)), "on no list"
+    assert list(find_wrong_ends(published_post, replace(job, state=State.PENDING), evidence)), "never ended"
+    assert not list(find_wrong_ends(published_post, failed, replace(evidence, letters={published_post.id})))
+    assert not list(find_wrong_ends(published_post, uncertain, replace(evidence, listed={published_post.id})))
 
 
-async def test_unrequested_and_duplicated_posts_are_noticed(done: Posted, evidence: Evidence) -> None:
-    unknown = Seen(0, THREAD.network, done.account.handle, "another", "another")
-    evidence.seen[THREAD.network, done.account.handle, "another"].append(unknown)
-    assert len(list(unasked_for([done], evidence))) == 1
-    evidence.told[done.id][EventType.DUPLICATED] += 1
-    assert len(list(too_many([done], evidence))) == 1
+async def test_unrequested_and_duplicated_posts_are_noticed(published_post: AcceptedPost, evidence: Evidence) -> None:
+    unknown = LivePost(0, THREAD.network, published_post.account.handle, "another", "another")
+    evidence.live[THREAD.network, published_post.account.handle, "another"].append(unknown)
+    assert len(list(find_unrequested([published_post], evidence))) == 1
+    evidence.events[published_post.id][EventType.DUPLICATED] += 1
+    assert len(list(find_duplicates([published_post], evidence))) == 1

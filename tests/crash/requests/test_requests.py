@@ -25,7 +25,7 @@ from tests.crash.requests import recipes
 from tests.crash.requests.recipes import RECIPES, LibraryCall, Request, State
 from tests.crash.requests.server import ADDRESS_FILE, STATE_FILE, open_app
 from tests.crash.requests.state import create_over_api, fill, set_clock_back
-from tests.crash.workers import Process, Workers, workers_on
+from tests.crash.workers import Process, Workers, open_workers
 from tests.servers.postgres import PostgresServer
 
 SIDES = ("before", "after")
@@ -34,7 +34,7 @@ STORES = ["sqlite", *([pytest.param("postgres", marks=pytest.mark.postgres)] if 
 CASES = [f"{name}.{side}" for name in REQUESTS for side in (SIDES if EVERYTHING else (ANY,))]
 
 
-class Prepared:
+class TemplateDatabase:
     """The data directory and database that every case gets a copy of."""
 
     def __init__(self, folder: Path, url: str, server: PostgresServer | None) -> None:
@@ -51,8 +51,10 @@ class Prepared:
 
 
 @pytest.fixture(scope="module", params=STORES)
-def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forker_address: str) -> Prepared:
-    folder = tmp_path_factory.mktemp("prepared")
+def template(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, forker_address: str
+) -> TemplateDatabase:
+    folder = tmp_path_factory.mktemp("template")
     server: PostgresServer | None = None
     url = f"sqlite:///{folder}/postino.db"
     if request.param == "postgres":
@@ -60,13 +62,13 @@ def prepared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         assert server is not None
         url = server.create_database()
     asyncio.run(prepare(folder, url, forker_address))
-    return Prepared(folder, url, server)
+    return TemplateDatabase(folder, url, server)
 
 
 async def prepare(folder: Path, url: str, forker_address: str) -> None:
     app = open_app(folder, url)
     await app.store.migrate()
-    async with workers_on(forker_address, folder, url) as processes, serving(processes, folder) as client:
+    async with open_workers(forker_address, folder, url) as processes, run_server(processes, folder) as client:
         state = await asyncio.to_thread(create_over_api, client)
     set_clock_back(app)
     async with app:
@@ -75,11 +77,11 @@ async def prepare(folder: Path, url: str, forker_address: str) -> None:
 
 
 @pytest.fixture
-def database_url(prepared: Prepared, tmp_path: Path) -> Iterator[str]:
-    url = prepared.copy(tmp_path)
+def database_url(template: TemplateDatabase, tmp_path: Path) -> Iterator[str]:
+    url = template.copy(tmp_path)
     yield url
-    if prepared.server is not None:
-        prepared.server.drop_database(url)
+    if template.server is not None:
+        template.server.drop_database(url)
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ async def test_a_request_killed_here_took_effect_fully_or_not_at_all(
 
     undone = untouched if recipe.undone is None else recipe.undone
     assert await recipe.look(app, state) == (recipe.done if side == "after" else undone)
-    async with serving(workers, tmp_path) as client:
+    async with run_server(workers, tmp_path) as client:
         await check_audit_trail(client)
         await repeat(recipe, name, workers, client, state, done=side == "after")
         assert await recipe.look(app, state) == recipe.final.get(side, recipe.done)
@@ -147,7 +149,7 @@ def send(recipe: Request, client: Client, state: State) -> Reply:
 
 
 @asynccontextmanager
-async def serving(processes: Workers, folder: Path) -> AsyncIterator[Client]:
+async def run_server(processes: Workers, folder: Path) -> AsyncIterator[Client]:
     """Run an API server on this data directory until the end."""
     process = await processes.start(serves=True)
     yield await wait_for_address(process, folder)
