@@ -1,4 +1,4 @@
-"""Publishing jobs through the engine's own calls while workers die, people act and time passes, in any order."""
+"""Publish jobs through calls of the engine while workers die, people act and time passes, in any order."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from postino.values.job import Job, Queue, State
 from postino.values.ledger import IntentEntry, NewIntent
 from postino.values.outcome import Done, Outcome, Reject, Retry
 from postino.values.provider import NEVER, SAME_HANDLE
-from tests.simulation.ledger_network import CALL_POLICY, Door, Network, Visit
+from tests.simulation.ledger_network import CALL_POLICY, FakeOutbound, Network, PendingCall
 from tests.simulation.stores import StoresUnderTest
 
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([1, 70]))
 ACT = AuditContext("somebody", "felt like it")
 SECONDS = (1, 4, 6, 20, 100)
 LIVE = (State.PENDING, State.RUNNING, State.UNCERTAIN)
-HOWS = ("accepted", "lost", "slowly", "gone", "error", "hangs", "refused", "limited", "unsent")
+REPLIES = ("accepted", "lost", "slowly", "gone", "error", "hangs", "refused", "limited", "unsent")
 LONGEST = timedelta(weeks=3)
 ROUNDS = 80
 
@@ -50,7 +50,7 @@ kinds = st.tuples(st.integers(1, 3), st.booleans(), st.sampled_from((None, "anna
 
 @dataclass(eq=False)
 class Run:
-    """One claim of one job, in the hands of a worker that may be dead without knowing it."""
+    """One claim of one job by a worker, which may count as dead without knowing it."""
 
     worker: str
     call: Call
@@ -75,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.runs: list[Run] = []
         self.workers: list[str] = []
         for _ in range(2):
-            self.hire()
+            self.start_worker()
 
     async def make_network(self) -> Network:
         return Network(self.clock, asyncio.Event())
@@ -83,7 +83,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
 
-    def hire(self) -> None:
+    def start_worker(self) -> None:
         worker = f"w{next(self.numbers)}"
         self.do(self.store.register_worker(WorkerInfo(id=worker, host="here", pid=1)))
         self.workers.append(worker)
@@ -109,22 +109,22 @@ class LedgerMachine(RuleBasedStateMachine):
     def claim(self, pick: int, free: int) -> None:
         self.do(self.take(self.workers[pick % len(self.workers)], free))
 
-    @rule(pick=picks, hows=st.lists(st.sampled_from(HOWS), min_size=1, max_size=4), settled=mostly)
-    def work(self, pick: int, hows: list[str], settled: bool) -> None:
-        """Takes what is due, lets the network do something about it, and mostly writes down what came of that."""
+    @rule(pick=picks, replies=st.lists(st.sampled_from(REPLIES), min_size=1, max_size=4), settled=mostly)
+    def work(self, pick: int, replies: list[str], settled: bool) -> None:
+        """Claim due jobs, let the network respond, and usually settle the jobs."""
         self.do(self.take(self.workers[pick % len(self.workers)], 3))
-        for how in hows:
-            if self.network.visits:
-                self.do(self.move(-1, how))
+        for reply in replies:
+            if self.network.pending_calls:
+                self.do(self.move(-1, reply))
         for run in [run for run in self.runs if run.task.done()] if settled else []:
-            self.do(self.write_down(run))
+            self.do(self.settle_run(run))
 
-    @rule(pick=picks, hows=st.lists(st.sampled_from(HOWS), min_size=1, max_size=4), settled=mostly)
-    def work_later(self, pick: int, hows: list[str], settled: bool) -> None:
-        """When quarantines and pauses are over."""
+    @rule(pick=picks, replies=st.lists(st.sampled_from(REPLIES), min_size=1, max_size=4), settled=mostly)
+    def work_later(self, pick: int, replies: list[str], settled: bool) -> None:
+        """Work after all quarantines and cool-downs have ended."""
         self.wait(100)
         self.do(self.store.rescue({}, settlement.rescue_job))
-        self.work(pick, hows, settled)
+        self.work(pick, replies, settled)
 
     work_more = work_later_still = work_later
 
@@ -134,10 +134,10 @@ class LedgerMachine(RuleBasedStateMachine):
         for job in await self.store.claim(order):
             circuits = CircuitMonitor(self.store, {}, self.clock, lambda: None)
             meter = QuotaMeter(self.store, {})
-            context = CallContext(None, Door(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
+            context = CallContext(None, FakeOutbound(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
             call = Call(JobLedger(self.store, self.intend, job), context, CALL_POLICY)
             run = Run(worker, call, asyncio.create_task(self.publish(job, call)))
-            run.task.add_done_callback(lambda _: self.network.stirred.set())
+            run.task.add_done_callback(lambda _: self.network.changed.set())
             self.runs.append(run)
         await self.idle()
 
@@ -165,34 +165,34 @@ class LedgerMachine(RuleBasedStateMachine):
         return self.clock.now.timestamp()
 
     async def idle(self) -> None:
-        """Until every run has ended or waits for the network."""
-        while sum(not run.task.done() for run in self.runs) > len(self.network.visits):
-            self.network.stirred.clear()
-            await self.network.stirred.wait()
+        """Wait until every run has ended or waits for the network."""
+        while sum(not run.task.done() for run in self.runs) > len(self.network.pending_calls):
+            self.network.changed.clear()
+            await self.network.changed.wait()
 
-    @precondition(lambda self: self.network.visits)
-    @rule(pick=picks, how=st.sampled_from(HOWS))
-    def network_moves(self, pick: int, how: str) -> None:
-        self.do(self.move(pick, how))
+    @precondition(lambda self: self.network.pending_calls)
+    @rule(pick=picks, reply=st.sampled_from(REPLIES))
+    def network_moves(self, pick: int, reply: str) -> None:
+        self.do(self.move(pick, reply))
 
     network_moves_on = network_moves
 
-    def ghosts(self) -> list[Visit]:
-        """At the network for workers that were buried."""
+    def list_orphaned_calls(self) -> list[PendingCall]:
+        """Return the open calls of unregistered workers."""
         alive = {run.task for run in self.runs if run.worker in self.workers}
-        return [visit for visit in self.network.visits if visit.run not in alive]
+        return [pending for pending in self.network.pending_calls if pending.run not in alive]
 
-    @precondition(lambda self: self.ghosts())
-    @rule(pick=picks, how=st.sampled_from(HOWS))
-    def ghosts_go_on(self, pick: int, how: str) -> None:
-        ghosts = self.ghosts()
-        self.do(self.move(self.network.visits.index(ghosts[pick % len(ghosts)]), how))
+    @precondition(lambda self: self.list_orphaned_calls())
+    @rule(pick=picks, reply=st.sampled_from(REPLIES))
+    def orphaned_calls_go_on(self, pick: int, reply: str) -> None:
+        ghosts = self.list_orphaned_calls()
+        self.do(self.move(self.network.pending_calls.index(ghosts[pick % len(ghosts)]), reply))
 
-    async def move(self, pick: int, how: str) -> None:
-        visit = self.network.visits[pick % len(self.network.visits)]
-        self.network.move(visit, how)
-        if visit.answer.done():
-            await asyncio.wait([visit.answer])
+    async def move(self, pick: int, reply: str) -> None:
+        pending = self.network.pending_calls[pick % len(self.network.pending_calls)]
+        self.network.move(pending, reply)
+        if pending.answer.done():
+            await asyncio.wait([pending.answer])
             await asyncio.sleep(0)
             await self.idle()
 
@@ -200,36 +200,36 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(pick=picks)
     def settle(self, pick: int) -> None:
         ended = [run for run in self.runs if run.task.done()]
-        self.do(self.write_down(ended[pick % len(ended)]))
+        self.do(self.settle_run(ended[pick % len(ended)]))
 
-    async def write_down(self, run: Run) -> None:
+    async def settle_run(self, run: Run) -> None:
         self.runs.remove(run)
         decided = settlement.settle_job(run.call.job, run.task.result(), POLICY, self.clock.now, 0)
         await self.store.settle([SettledJob(run.call.job, decided)])
 
-    # Workers die, or are only taken for dead
+    # Workers die, or only count as dead
 
     @rule(pick=picks)
     def crash(self, pick: int) -> None:
         worker = self.workers.pop(pick % len(self.workers))
         self.do(self.end([run for run in self.runs if run.worker == worker]))
         self.do(self.store.unregister_worker(worker))
-        self.hire()
+        self.start_worker()
 
     @rule(pick=picks)
-    def bury_alive(self, pick: int) -> None:
-        """Its runs go on, and hear of nothing."""
+    def unregister_running_worker(self, pick: int) -> None:
+        """Unregister a worker whose runs continue."""
         worker = self.workers.pop(pick % len(self.workers))
         self.do(self.store.unregister_worker(worker))
-        self.hire()
+        self.start_worker()
 
     @rule(pick=picks)
     def freeze(self, pick: int) -> None:
-        """In the middle of a visible call; its jobs are taken from it meanwhile."""
+        """Freeze a worker in a visible call while its jobs are rescued."""
         self.do(self.take(self.workers[pick % len(self.workers)], 3))
-        if self.network.visits:
+        if self.network.pending_calls:
             self.do(self.move(-1, "hangs"))
-        self.bury_alive(pick)
+        self.unregister_running_worker(pick)
         self.rescue()
 
     @rule(pick=picks)
@@ -258,38 +258,38 @@ class LedgerMachine(RuleBasedStateMachine):
             self.clock.now += timedelta(seconds=passed)
 
     @rule(slow=seldom)
-    def containers_take_their_time(self, slow: bool) -> None:
+    def containers_become_slow(self, slow: bool) -> None:
         self.network.ready = not slow
 
-    def some(self, pick: int, *states: State) -> Job | None:
+    def pick_job(self, pick: int, *states: State) -> Job | None:
         jobs = self.do(self.store.jobs(JobFilter(states=states)))
         return jobs[pick % len(jobs)] if jobs else None
 
-    @rule(pick=picks, meant=seldom)
-    def cancel(self, pick: int, meant: bool) -> None:
-        job = self.some(pick, *LIVE)
-        if job is not None and meant:
+    @rule(pick=picks, wanted=seldom)
+    def cancel(self, pick: int, wanted: bool) -> None:
+        job = self.pick_job(pick, *LIVE)
+        if job is not None and wanted:
             with contextlib.suppress(Conflict):
                 self.do(self.store.cancel_job(job.id, ACT))
-                self.nothing_is_out(job)
+                self.check_nothing_is_live(job)
 
     @rule(pick=picks)
     def edit(self, pick: int) -> None:
-        job = self.some(pick, *LIVE)
+        job = self.pick_job(pick, *LIVE)
         text = f"edit {next(self.numbers)}"
         if job is not None:
             with contextlib.suppress(Conflict):
                 self.do(self.store.edit_job(job.id, json.dumps(text).encode(), ACT))
-                self.nothing_is_out(job)
+                self.check_nothing_is_live(job)
                 self.network.texts[job.id] = text
 
-    def nothing_is_out(self, job: Job) -> None:
-        """What left was refused, every time; so it is as if nothing had."""
-        assert not any(self.network.is_there((job.id, part)) for part in range(1, 4))
+    def check_nothing_is_live(self, job: Job) -> None:
+        """Check that no part is live: every request was refused."""
+        assert not any(self.network.find_live_post((job.id, part)) for part in range(1, 4))
         self.network.departed.discard(job.id)
 
     @rule(pick=picks, at=picks)
-    def edit_what_waits(self, pick: int, at: int) -> None:
+    def edit_waiting_job(self, pick: int, at: int) -> None:
         self.network.ready = False
         self.work_later(at, ["accepted"], True)
         self.edit(pick)
@@ -297,62 +297,64 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(pick=picks, gives_up=seldom)
     def resolve(self, pick: int, gives_up: bool) -> None:
-        """People look carefully, and not before everything on its way has arrived."""
-        job = self.some(pick, State.UNCERTAIN)
+        """Resolve a job by hand, after its quarantine unless the person gives up."""
+        job = self.pick_job(pick, State.UNCERTAIN)
         if job is not None and (gives_up or job.lookup_at is None or job.lookup_at <= self.clock.now):
-            self.do(self.store.resolve_job(job.id, Reject("enough") if gives_up else self.do(self.truth(job)), ACT))
+            self.do(
+                self.store.resolve_job(
+                    job.id, Reject("enough") if gives_up else self.do(self.look_up_by_hand(job)), ACT
+                )
+            )
 
-    async def truth(self, job: Job) -> Done | Retry:
+    async def look_up_by_hand(self, job: Job) -> Done | Retry:
         in_doubt = list_uncertain_intents(await self.store.ledger(job.id))
         if not in_doubt:
             return Retry("all of it is known")
         part = job.id, int(in_doubt[-1].step.removeprefix("part "))
-        remote_id = self.network.is_there(part)
+        remote_id = self.network.find_live_post(part)
         if remote_id is not None:
             return Done(remote_id=remote_id)
         self.network.unknown.discard(part)
-        return Retry("it is not there")
+        return Retry("it is not live")
 
     @rule(pick=picks, edited=seldom)
     def replay(self, pick: int, edited: bool) -> None:
-        job = self.some(pick, State.FAILED)
+        job = self.pick_job(pick, State.FAILED)
         text = f"replay {next(self.numbers)}"
         if job is not None:
             with contextlib.suppress(Conflict):
                 self.do(self.store.replay_dead_letter(job.id, json.dumps(text).encode() if edited else None, True, ACT))
                 if edited:
-                    assert not any(part[0] == job.id for part in self.network.shown)
+                    assert not any(part[0] == job.id for part in self.network.live)
                     self.network.texts[job.id] = text
 
-    # What must hold after each of these
+    # Invariants
 
     @invariant()
-    def nothing_is_out_there_twice(self) -> None:
-        assert all(len(posts) == 1 for posts in self.network.shown.values()), self.network.shown
+    def no_post_is_live_twice(self) -> None:
+        assert all(len(posts) == 1 for posts in self.network.live.values()), self.network.live
 
     @invariant()
-    def every_job_is_held_or_has_a_time_or_is_listed_for_a_person(self) -> None:
+    def every_job_is_claimed_or_scheduled_or_listed(self) -> None:
         jobs = self.do(self.store.jobs(JobFilter(limit=100)))
         assert {job.id for job in jobs} == self.kinds.keys()
         for job in jobs:
             self.check(job)
 
     def check(self, job: Job) -> None:
-        out = [part for part in self.network.shown if part[0] == job.id]
+        out = [part for part in self.network.live if part[0] == job.id]
         ledger = self.do(self.store.ledger(job.id))
         assert job.may_be_live or job.id not in self.network.departed
         match job.state:
             case State.COMPLETED:
                 assert len(out) == self.kinds[job.id][0]
-                told = {fact.receipt.remote_id for fact in ledger.receipts if fact.receipt}
-                assert told == {self.network.is_there(part) for part in out}
+                remote_ids = {fact.receipt.remote_id for fact in ledger.receipts if fact.receipt}
+                assert remote_ids == {self.network.find_live_post(part) for part in out}
             case State.CANCELLED:
                 assert not out
             case State.PENDING:
                 assert job.run_at is not None
-                assert job.generation > 1 or not list_uncertain_intents(ledger), (
-                    "tried again although something may be out there"
-                )
+                assert job.generation > 1 or not list_uncertain_intents(ledger), "retried although a post may be live"
             case State.UNCERTAIN:
                 assert job.run_at is not None or job.token is None
         if not job.state.is_final:
@@ -366,33 +368,33 @@ class LedgerMachine(RuleBasedStateMachine):
             self.do(self.end(list(self.runs)))
 
     def finish_everything(self) -> None:
-        """Whatever happened: once nothing goes wrong any more and people answer, every job comes to its end."""
+        """Check that every job ends once faults stop and people resolve their jobs."""
         self.do(self.end(list(self.runs)))
-        self.do(self.retire_all())
+        self.do(self.replace_workers())
         self.network.ready = True
         for _ in range(ROUNDS):
-            if self.some(0, *LIVE) is None:
+            if self.pick_job(0, *LIVE) is None:
                 break
             self.clock.now += timedelta(minutes=10)
-            self.do(self.one_good_round())
-            self.every_job_is_held_or_has_a_time_or_is_listed_for_a_person()
-            self.nothing_is_out_there_twice()
-        assert self.some(0, *LIVE) is None, "never finished"
+            self.do(self.run_without_faults())
+            self.every_job_is_claimed_or_scheduled_or_listed()
+            self.no_post_is_live_twice()
+        assert self.pick_job(0, *LIVE) is None, "never finished"
         events = self.do(self.store.events(Cursor(), 10_000))
         assert EventType.DUPLICATED not in {event.type for event in events}
 
-    async def retire_all(self) -> None:
+    async def replace_workers(self) -> None:
         for worker in self.workers:
             await self.store.unregister_worker(worker)
         await self.store.rescue({}, settlement.rescue_job)
         await self.store.register_worker(WorkerInfo(id="last", host="here", pid=1))
 
-    async def one_good_round(self) -> None:
+    async def run_without_faults(self) -> None:
         await self.take("last", 10)
-        while self.network.visits:
+        while self.network.pending_calls:
             await self.move(0, "accepted")
         for run in list(self.runs):
-            await self.write_down(run)
+            await self.settle_run(run)
         for job in await self.store.jobs(JobFilter(states=(State.UNCERTAIN,))):
             if job.run_at is None:
-                await self.store.resolve_job(job.id, await self.truth(job), ACT)
+                await self.store.resolve_job(job.id, await self.look_up_by_hand(job), ACT)

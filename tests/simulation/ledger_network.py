@@ -32,8 +32,8 @@ MaySend = Callable[[], str | None]
 
 
 @dataclass
-class Shown:
-    """What is out there."""
+class LivePost:
+    """A live post."""
 
     text: str
     remote_id: str
@@ -41,8 +41,8 @@ class Shown:
 
 
 @dataclass(eq=False)
-class Visit:
-    """A run that waits for the network: to let something leave, or to be told what is there."""
+class PendingCall:
+    """A call of a run that waits for the network: a send or a lookup."""
 
     kind: str
     part: Part
@@ -56,31 +56,31 @@ class Visit:
 
 
 @dataclass
-class Passage:
-    """The door, open for one act: all the network needs of it is whether anything may still leave."""
+class FakeSession:
+    """An outbound session for one call, which only knows whether a request may still be sent."""
 
     may_send: MaySend
 
 
-class Door:
+class FakeOutbound:
     def open(self, *, timeout: timedelta, may_send: MaySend, visible: bool, secrets: Any, public: bool) -> Any:
-        return Passage(may_send)
+        return FakeSession(may_send)
 
 
 @dataclass
 class Network:
-    """Shows every arrival, and lets nothing leave that may be there already unless a person said that it is not."""
+    """Records every arrival, and raises if a request is sent again that may have arrived, unless a person denied it."""
 
     now: Callable[[], datetime]
-    stirred: asyncio.Event
+    changed: asyncio.Event
     ready: bool = True
-    visits: list[Visit] = field(default_factory=list)
-    shown: dict[Part, list[Shown]] = field(default_factory=dict)
+    pending_calls: list[PendingCall] = field(default_factory=list)
+    live: dict[Part, list[LivePost]] = field(default_factory=dict)
     departed: set[UUID] = field(default_factory=set)
-    unknown: set[Part] = field(default_factory=set)  # left, and nobody was told what became of it
-    texts: dict[UUID, str] = field(default_factory=dict)  # what each job is to say, as it was last edited
+    unknown: set[Part] = field(default_factory=set)  # sent, without a response
+    texts: dict[UUID, str] = field(default_factory=dict)  # the text of each job, as last edited
 
-    # What a handler calls
+    # Called by handlers
 
     async def make(self, http: Any, text: str) -> str:
         return f"container of {text}"
@@ -89,98 +89,100 @@ class Network:
         return True if self.ready else None
 
     async def send(self, http: Any, part: Part, text: str, harmless: bool) -> Any:
-        return await self.visited("send", part, text, http.http.may_send, harmless)
+        return await self.wait_for_move("send", part, text, http.http.may_send, harmless)
 
     async def find(self, http: Any, intent: Intent, part: Part, text: str, harmless: bool) -> Any:
         quarantine = CALL_POLICY.timeout + CALL_POLICY.visibility
-        assert self.now() >= intent.send_before_at + quarantine - timedelta(milliseconds=1), "asked too early"
-        return await self.visited("look", part, text, http.http.may_send, harmless)
+        assert self.now() >= intent.send_before_at + quarantine - timedelta(milliseconds=1), (
+            "a lookup before the end of the quarantine"
+        )
+        return await self.wait_for_move("look", part, text, http.http.may_send, harmless)
 
-    async def visited(self, kind: str, part: Part, text: str, may_send: MaySend, harmless: bool) -> Any:
+    async def wait_for_move(self, kind: str, part: Part, text: str, may_send: MaySend, harmless: bool) -> Any:
         answer = asyncio.get_running_loop().create_future()
-        visit = Visit(kind, part, text, may_send, answer, self.now(), asyncio.current_task(), harmless)
-        self.visits.append(visit)
-        self.stirred.set()
+        pending = PendingCall(kind, part, text, may_send, answer, self.now(), asyncio.current_task(), harmless)
+        self.pending_calls.append(pending)
+        self.changed.set()
         try:
-            return await visit.answer
+            return await pending.answer
         finally:
-            self.visits.remove(visit)
+            self.pending_calls.remove(pending)
 
-    # What the network does
+    # Moves of the network
 
-    def move(self, visit: Visit, how: str) -> None:
+    def move(self, pending: PendingCall, reply: str) -> None:
         try:
-            said = self.seen(visit, how) if visit.kind == "look" else self.sent(visit, how)
+            result = self.handle_lookup(pending, reply) if pending.kind == "look" else self.handle_send(pending, reply)
         except (NotSent, LostResponse) as error:
-            visit.answer.set_exception(error)
+            pending.answer.set_exception(error)
         else:
-            if said is not None:
-                visit.answer.set_result(said)
+            if result is not None:
+                pending.answer.set_result(result)
 
-    def sent(self, visit: Visit, how: str) -> Receipt | Failure | None:
-        """None: no answer yet."""
-        if visit.left:
-            return self.answered(visit) if how in ("accepted", "hangs") else self.silence()
-        if how == "unsent" or (reason := visit.may_send()):
-            raise NotSent(reason if how != "unsent" else "no connection")
-        self.leave(visit)
-        if how in ARRIVES:
-            self.arrive(visit, late=how == "slowly")
-        match how:
+    def handle_send(self, pending: PendingCall, reply: str) -> Receipt | Failure | None:
+        """Return the response to a send, or None if there is none yet."""
+        if pending.left:
+            return self.make_receipt(pending) if reply in ("accepted", "hangs") else self.lose_response()
+        if reply == "unsent" or (reason := pending.may_send()):
+            raise NotSent(reason if reply != "unsent" else "no connection")
+        self.record_departure(pending)
+        if reply in ARRIVES:
+            self.record_arrival(pending, late=reply == "slowly")
+        match reply:
             case "accepted":
-                return self.answered(visit)
+                return self.make_receipt(pending)
             case "hangs":
-                visit.left = True
+                pending.left = True
                 return None
             case "error":
                 return Failure(FailureKind.TRANSIENT, "Internal error.")
             case "refused" | "limited":
-                self.unknown.discard(visit.part)
-                kind = FailureKind.PERMANENT if how == "refused" else FailureKind.RATE_LIMIT
-                return Failure(kind, how, until=self.now() + timedelta(seconds=30))
+                self.unknown.discard(pending.part)
+                kind = FailureKind.PERMANENT if reply == "refused" else FailureKind.RATE_LIMIT
+                return Failure(kind, reply, until=self.now() + timedelta(seconds=30))
             case _:
-                return self.silence()
+                return self.lose_response()
 
-    def leave(self, visit: Visit) -> None:
-        job_id, number = visit.part
-        assert self.now() <= visit.at + CALL_POLICY.send_within, "sent when its moment had passed"
-        assert visit.text == f"container of {self.texts[job_id]}", "not what it was edited to"
-        assert not number or self.shown.get((job_id, number - 1)), "a reply to nothing"
-        if not visit.harmless:
-            assert visit.part not in self.unknown, "sent again while the first may be there"
-            assert visit.part not in self.shown, "sent again although it is there"
+    def record_departure(self, pending: PendingCall) -> None:
+        job_id, number = pending.part
+        assert self.now() <= pending.at + CALL_POLICY.send_within, "sent after the intent expired"
+        assert pending.text == f"container of {self.texts[job_id]}", "not the edited text"
+        assert not number or self.live.get((job_id, number - 1)), "a reply to nothing"
+        if not pending.harmless:
+            assert pending.part not in self.unknown, "sent again while the first may be live"
+            assert pending.part not in self.live, "sent again although it is live"
         self.departed.add(job_id)
-        self.unknown.add(visit.part)
+        self.unknown.add(pending.part)
 
-    def arrive(self, visit: Visit, *, late: bool) -> None:
-        posts = self.shown.setdefault(visit.part, [])
-        if posts and visit.harmless:
-            return  # the network takes it for the same
+    def record_arrival(self, pending: PendingCall, *, late: bool) -> None:
+        posts = self.live.setdefault(pending.part, [])
+        if posts and pending.harmless:
+            return  # the network treats it as the same post
         delay = CALL_POLICY.timeout + CALL_POLICY.visibility if late else timedelta(0)
-        job_id, number = visit.part
-        posts.append(Shown(visit.text, f"{job_id.int % 10_000}/{number}/{len(posts)}", self.now() + delay))
+        job_id, number = pending.part
+        posts.append(LivePost(pending.text, f"{job_id.int % 10_000}/{number}/{len(posts)}", self.now() + delay))
 
-    def answered(self, visit: Visit) -> Receipt:
-        self.unknown.discard(visit.part)
-        return Receipt(remote_id=self.shown[visit.part][0].remote_id)
+    def make_receipt(self, pending: PendingCall) -> Receipt:
+        self.unknown.discard(pending.part)
+        return Receipt(remote_id=self.live[pending.part][0].remote_id)
 
-    def silence(self) -> NoReturn:
+    def lose_response(self) -> NoReturn:
         raise LostResponse("no answer")
 
-    def seen(self, visit: Visit, how: str) -> LookupResult | Failure:
-        match how:
+    def handle_lookup(self, pending: PendingCall, reply: str) -> LookupResult | Failure:
+        match reply:
             case "lost" | "gone" | "slowly":
-                return self.silence()
+                return self.lose_response()
             case "error":
                 return Failure(FailureKind.TRANSIENT, "Internal error.")
             case "limited":
                 return Failure(FailureKind.RATE_LIMIT, "limited", until=self.now() + timedelta(seconds=30))
             case "refused":
                 return CannotTell("perhaps")
-        visible = [post for post in self.shown.get(visit.part, []) if post.visible_at <= self.now()]
+        visible = [post for post in self.live.get(pending.part, []) if post.visible_at <= self.now()]
         return Found(Receipt(remote_id=visible[0].remote_id)) if visible else NotFound()
 
-    def is_there(self, part: Part) -> str | None:
-        """What a person sees who looks carefully."""
-        posts = self.shown.get(part)
+    def find_live_post(self, part: Part) -> str | None:
+        """Return the remote id of the live post, if there is one, as a person would see it."""
+        posts = self.live.get(part)
         return posts[0].remote_id if posts else None

@@ -1,7 +1,7 @@
-"""What a store must do, as dictionaries and lists.
+"""A model of a store, made of dictionaries and lists.
 
-The model takes outcomes from `postino.rules` and has its own idea of everything else: who may be claimed, in which
-order, how many, and what each change leaves behind. It never looks at a store.
+The model takes settlements from `postino.rules` and decides everything else itself: which jobs can be claimed, in which
+order, how many, and what each change stores. It never reads a store.
 """
 
 from collections import Counter
@@ -22,13 +22,13 @@ from postino.values.outcome import Done, Reject, Retry
 PATIENCE_OF_LOW = timedelta(seconds=60)
 
 
-class BrokenPromise(AssertionError):
-    """A store did what no store may do."""
+class ModelViolation(AssertionError):
+    """A store did something that the model does not allow."""
 
 
 @dataclass(repr=False)
 class Entry:
-    """One job, as the model sees it."""
+    """One job in the model."""
 
     id: UUID
     channel: str
@@ -56,20 +56,20 @@ class Entry:
 
     @property
     def started(self) -> bool:
-        """What an account or brand has started to send waits in a line of its own, before all others."""
+        """Return whether the job has started to send: such jobs have their own line, before all others."""
         return self.may_be_live and self.line[1] is not None
 
     @property
     def line(self) -> tuple[str, str | None]:
-        """Where it waits: the line of its account or brand on its channel, or its channel's own."""
+        """Return the line of the job: its lane on its channel, or the channel itself."""
         return self.channel, get_lane(self.account, self.brand)
 
     def __repr__(self) -> str:
         where = f"{self.channel}/{self.queue.label} {self.line[1] or 'bulk'}"
         return f"<job {self.id.int % 10_000} {where} {self.state} at {self.run_at} #{self.attempts}>"
 
-    def seen(self) -> dict[str, object]:
-        """What must be read back from a store, word for word."""
+    def to_stored_fields(self) -> dict[str, object]:
+        """Return the fields that a store must return exactly."""
         return {
             "state": self.state,
             "attempts": self.attempts,
@@ -96,7 +96,7 @@ class Letter:
 
 @dataclass
 class Model:
-    """Everything a store holds, and what it must do next."""
+    """The content of a store, and what it must do next."""
 
     now: datetime
     jobs: dict[UUID, Entry] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Model:
     letters: dict[tuple[UUID, int], Letter] = field(default_factory=dict)
     events: Counter[str] = field(default_factory=Counter)
     audit: list[tuple[str, str]] = field(default_factory=list)
-    low_was_moved: bool = False  # since the last claim: until then a lane may look due earlier than it is
+    low_was_moved: bool = False  # since the last claim: until then a lane may seem due earlier than it is
 
     # Enqueue
 
@@ -116,21 +116,29 @@ class Model:
             return self.keys[new.channel, new.key], False
         if new.key is not None:
             self.keys[new.channel, new.key] = new.id
-        wanted = new.run_at or self.now
+        scheduled_at = new.run_at or self.now
         self.jobs[new.id] = Entry(
-            new.id, new.channel, new.queue, new.account, new.brand, new.key, new.payload, wanted, max(wanted, self.now)
+            new.id,
+            new.channel,
+            new.queue,
+            new.account,
+            new.brand,
+            new.key,
+            new.payload,
+            scheduled_at,
+            max(scheduled_at, self.now),
         )
         return new.id, True
 
     # Claim
 
-    def in_state(self, *states: State) -> list[Entry]:
+    def list_in_state(self, *states: State) -> list[Entry]:
         return [entry for entry in self.jobs.values() if entry.state in states]
 
-    def may_run(self, entry: Entry) -> bool:
-        """Due, and behind no closed gate: whether anything else stands in its way depends on what runs beside it.
+    def can_run(self, entry: Entry) -> bool:
+        """Return whether the job is due and no gate blocks it; caps and lanes are checked elsewhere.
 
-        What has started is not stopped half-way by a person's pause.
+        A pause does not block a started job.
         """
         gates = {(Scope.ALL, ""), (Scope.QUEUE, entry.queue.label), (Scope.CHANNEL, entry.channel)}
         gates |= {(Scope.BRAND, entry.brand)} if entry.brand is not None else set()
@@ -139,22 +147,22 @@ class Model:
         due = entry.run_at is not None and entry.run_at <= self.now
         return waiting and due and (entry.started or not gates & self.paused)
 
-    def under_way(self) -> list[Entry]:
-        """What runs, and what may still be on its way although its worker is gone."""
-        lost = [e for e in self.in_state(State.UNCERTAIN) if e.lookup_at is not None and e.lookup_at > self.now]
-        return self.in_state(State.RUNNING) + lost
+    def list_under_way(self) -> list[Entry]:
+        """Return the running jobs, and those whose request may still arrive although the worker is dead."""
+        lost = [e for e in self.list_in_state(State.UNCERTAIN) if e.lookup_at is not None and e.lookup_at > self.now]
+        return self.list_in_state(State.RUNNING) + lost
 
-    def brand_room(self, channel: str, brand: str | None) -> int:
-        """One brand never holds all slots of a capped channel."""
+    def count_brand_slots(self, channel: str, brand: str | None) -> int:
+        """Return the free slots of a brand: it never holds all slots of a capped channel."""
         if brand is None or channel not in self.caps:
             return 10**9
-        busy = [entry for entry in self.under_way() if (entry.channel, entry.brand) == (channel, brand)]
+        busy = [entry for entry in self.list_under_way() if (entry.channel, entry.brand) == (channel, brand)]
         return max(1, self.caps[channel] - 1) - len(busy)
 
-    def fit(self, together: Iterable[Entry]) -> bool:
-        """Whether all these may run beside what is under way: one for each account's lane, no channel over its cap."""
+    def can_run_together(self, together: Iterable[Entry]) -> bool:
+        """Return whether these may run together: one for each lane of an account, no channel above its cap."""
         new = list(together)
-        others = [entry for entry in self.under_way() if entry not in new]
+        others = [entry for entry in self.list_under_way() if entry not in new]
         narrow = Counter(entry.line for entry in [*others, *new] if entry.account is not None)
         load = Counter(entry.channel for entry in [*others, *new])
         touched = {entry.channel for entry in new}
@@ -162,84 +170,86 @@ class Model:
         return (
             all(narrow[entry.line] == 1 for entry in new if entry.account is not None)
             and all(load[channel] <= cap for channel, cap in self.caps.items() if channel in touched)
-            and all(brands[e.channel, e.brand] <= self.brand_room(e.channel, e.brand) for e in new if not e.started)
+            and all(
+                brands[e.channel, e.brand] <= self.count_brand_slots(e.channel, e.brand) for e in new if not e.started
+            )
         )
 
-    def claimable(self) -> list[Entry]:
-        """Each of these may run now, though perhaps not all together."""
-        waiting = self.in_state(State.PENDING, State.UNCERTAIN)
-        return [entry for entry in waiting if self.may_run(entry) and self.fit([entry])]
+    def list_claimable(self) -> list[Entry]:
+        """Return the jobs that may run now, though perhaps not all together."""
+        waiting = self.list_in_state(State.PENDING, State.UNCERTAIN)
+        return [entry for entry in waiting if self.can_run(entry) and self.can_run_together([entry])]
 
-    def most_claimable(self) -> int:
-        """How many can be taken together: an account's lane gives one, a brand and a channel what their caps leave."""
+    def count_claimable(self) -> int:
+        """Return how many jobs can be claimed together, within lanes, brand shares and caps."""
         taken: list[Entry] = []
-        for entry in sorted(self.claimable(), key=lambda entry: not entry.started):
-            if self.fit([*taken, entry]):
+        for entry in sorted(self.list_claimable(), key=lambda entry: not entry.started):
+            if self.can_run_together([*taken, entry]):
                 taken.append(entry)
         return len(taken)
 
     def holds_low(self, worker: str) -> bool:
-        return any(e.worker == worker and e.queue is Queue.LOW for e in self.in_state(State.RUNNING))
+        return any(e.worker == worker and e.queue is Queue.LOW for e in self.list_in_state(State.RUNNING))
 
     def check_claim(self, worker: str, claimed: list[Entry], free: int) -> None:
-        """Refuses a claim that took what it may not, in the wrong order, or too few."""
-        candidates = self.claimable() if worker in self.workers else []
-        most = self.most_claimable() if worker in self.workers else 0
+        """Raise if a claim took a wrong job, in the wrong order, or too few jobs."""
+        candidates = self.list_claimable() if worker in self.workers else []
+        most = self.count_claimable() if worker in self.workers else 0
         for entry in claimed:
             if entry not in candidates:
-                raise BrokenPromise(f"not claimable, yet claimed: {entry}")
-        if not self.fit(claimed):
-            raise BrokenPromise(f"a lane twice, or a channel over its cap: {claimed}")
+                raise ModelViolation(f"not claimable, yet claimed: {entry}")
+        if not self.can_run_together(claimed):
+            raise ModelViolation(f"a lane twice, or a channel over its cap: {claimed}")
         if len(claimed) != min(free, most):
-            raise BrokenPromise(f"{len(claimed)} claimed with {free} free and {most} to be had: {claimed}")
+            raise ModelViolation(f"{len(claimed)} claimed with {free} free and {most} to be had: {claimed}")
         left = [entry for entry in candidates if entry not in claimed]
-        first = self.may_go_first(worker, candidates, claimed, free)
-        complaints = [self.overtaking(claimed, left, exempt) for exempt in [None, *first]]
+        first = self.list_exempt(worker, candidates, claimed, free)
+        complaints = [self.find_overtaken(claimed, left, exempt) for exempt in [None, *first]]
         if all(complaints):
-            raise BrokenPromise(complaints[0])
+            raise ModelViolation(complaints[0])
 
-    def may_go_first(self, worker: str, candidates: list[Entry], claimed: list[Entry], free: int) -> list[Entry]:
-        """One of these may have gone before all others, because `low` has waited for a minute.
+    def list_exempt(self, worker: str, candidates: list[Entry], claimed: list[Entry], free: int) -> list[Entry]:
+        """Return the jobs that may go before all others, because `low` has waited for a minute.
 
-        A job behind a gate counts as waiting, though it gets nothing from it: stores see when a line is due, not why
-        its head cannot go. So does one that was cancelled or rescheduled, until the next claim.
+        A gated job counts as waiting: stores know when a line is due, not why its first job is blocked. A cancelled or
+        rescheduled job counts too, until the next claim.
         """
         if self.holds_low(worker) or not free:
             return []
         low = [entry for entry in claimed if entry.queue is Queue.LOW and not entry.started]
-        waiting = self.in_state(State.PENDING, State.UNCERTAIN)
+        waiting = self.list_in_state(State.PENDING, State.UNCERTAIN)
         starving = [
-            entry for entry in waiting if entry.queue is Queue.LOW and not entry.started and self.starves(entry)
+            entry for entry in waiting if entry.queue is Queue.LOW and not entry.started and self.is_starving(entry)
         ]
         reachable = [entry for entry in starving if entry in candidates]
-        # What has started goes first, and a lane in which something may be on its way waits from the end of that.
+        # Started jobs go first, and a lane with an open request waits from the end of its quarantine.
         in_doubt = any(entry.lookup_at is not None for entry in self.jobs.values())
         exact = reachable == starving and not self.low_was_moved and not in_doubt
         if exact and reachable and not low:
-            raise BrokenPromise(f"low starves: {claimed} instead of {reachable}")
+            raise ModelViolation(f"low starves: {claimed} instead of {reachable}")
         return low if starving or self.low_was_moved else []
 
-    def overtaking(self, claimed: list[Entry], left: list[Entry], exempt: Entry | None) -> str | None:
-        """Could one left behind have had the place of one of lower rank, or of a younger one of its own line?"""
+    def find_overtaken(self, claimed: list[Entry], left: list[Entry], exempt: Entry | None) -> str | None:
+        """Describe a waiting job that should have been claimed instead of a lower or later one, if there is one."""
         for taken in claimed:
             for waiting in left:
                 swapped = [waiting if entry is taken else entry for entry in claimed]
                 same_line = (taken.line, taken.started) == (waiting.line, waiting.started)
-                if same_line and waiting.started and self.due(waiting) < self.due(taken):
+                if same_line and waiting.started and self.get_due_time(waiting) < self.get_due_time(taken):
                     return f"overtaken among what has started: {waiting} by {taken}, of {claimed}"
-                if same_line and taken.queue == waiting.queue and self.due(waiting) < self.due(taken):
+                if same_line and taken.queue == waiting.queue and self.get_due_time(waiting) < self.get_due_time(taken):
                     return f"overtaken in its own line: {waiting} by {taken}, of {claimed}"
-                if waiting.started and not taken.started and self.fit(swapped):
+                if waiting.started and not taken.started and self.can_run_together(swapped):
                     return f"overtaken although it has started: {waiting} by {taken}, of {claimed}"
                 behind = not waiting.started and not taken.started and waiting.queue < taken.queue
-                if taken is not exempt and behind and self.fit(swapped):
+                if taken is not exempt and behind and self.can_run_together(swapped):
                     return f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}"
         return None
 
-    def starves(self, entry: Entry) -> bool:
+    def is_starving(self, entry: Entry) -> bool:
         return entry.run_at is not None and self.now - entry.run_at >= PATIENCE_OF_LOW
 
-    def due(self, entry: Entry) -> datetime:
+    def get_due_time(self, entry: Entry) -> datetime:
         assert entry.run_at is not None
         return entry.run_at
 
@@ -254,7 +264,7 @@ class Model:
         self.low_was_moved = False
 
     def send(self, job: Job, within: timedelta) -> bool:
-        """Something is about to leave: whether the claim still stands."""
+        """Record an intent to send; return whether the claim is still valid."""
         entry = self.jobs[job.id]
         if entry.token != job.token or entry.state is not State.RUNNING:
             return False
@@ -262,8 +272,8 @@ class Model:
         entry.lookup_at = max(self.now + within, entry.lookup_at or self.now)
         return True
 
-    def hear(self, job_id: UUID) -> None:
-        """What became of all that has left is known."""
+    def receive_response(self, job_id: UUID) -> None:
+        """Record the response to everything that was sent."""
         entry = self.jobs[job_id]
         entry.lookup_at = None
         if entry.state is State.UNCERTAIN:
@@ -272,15 +282,15 @@ class Model:
     # Settle
 
     def settle(self, job: Job, settlement: Settlement) -> bool:
-        """Only while the claim stands: whether it did."""
+        """Settle a job if the claim is still valid; return whether it was."""
         entry = self.jobs[job.id]
         if entry.token != job.token or entry.state is not State.RUNNING:
             return False
         self.end(entry, settlement)
         return True
 
-    def ended(self, job: Job) -> bool:
-        """Whether this very claim brought the job to its end: telling it again after a lost answer is no news."""
+    def is_ended_by(self, job: Job) -> bool:
+        """Return whether this claim ended the job: settling it again after a lost response changes nothing."""
         entry = self.jobs[job.id]
         return entry.state.is_final and entry.ended_by is not None and entry.ended_by == job.token
 
@@ -303,64 +313,64 @@ class Model:
         if settlement.event is not None:
             self.events[settlement.event] += 1
 
-    def bury(self, dead: Mapping[str, int]) -> list[Entry]:
-        """Ends workers whose beats stand where they were seen; the jobs nobody holds."""
+    def remove_workers(self, dead: Mapping[str, int]) -> list[Entry]:
+        """Remove workers whose heartbeats have stopped; return their jobs."""
         self.workers = {name: heartbeats for name, heartbeats in self.workers.items() if dead.get(name) != heartbeats}
-        orphans = [entry for entry in self.in_state(State.RUNNING) if entry.worker not in self.workers]
+        orphans = [entry for entry in self.list_in_state(State.RUNNING) if entry.worker not in self.workers]
         return sorted(orphans, key=lambda entry: entry.id)
 
-    # By hand
+    # Manual actions
 
-    def wanted(self, job_id: UUID, *states: State) -> Entry:
+    def require_state(self, job_id: UUID, *states: State) -> Entry:
         if job_id not in self.jobs:
             raise NotFound
         if self.jobs[job_id].state not in states:
             raise Conflict
         return self.jobs[job_id]
 
-    def record(self, entry: Entry, done: EventType) -> None:
-        self.events[done] += 1
-        self.audit.append((done, str(entry.id)))
+    def record(self, entry: Entry, event: EventType) -> None:
+        self.events[event] += 1
+        self.audit.append((event, str(entry.id)))
 
-    def unsent(self, job_id: UUID) -> Entry:
-        entry = self.wanted(job_id, State.PENDING)
+    def require_unsent(self, job_id: UUID) -> Entry:
+        entry = self.require_state(job_id, State.PENDING)
         if entry.may_be_live:
             raise Conflict
         return entry
 
     def cancel(self, job_id: UUID) -> None:
-        entry = self.unsent(job_id)
+        entry = self.require_unsent(job_id)
         entry.state, entry.deferral_reason = State.CANCELLED, None
         self.low_was_moved |= entry.queue is Queue.LOW
         self.record(entry, EventType.CANCELLED)
 
     def edit(self, job_id: UUID, payload: bytes) -> None:
-        entry = self.unsent(job_id)
+        entry = self.require_unsent(job_id)
         entry.payload = payload
         self.record(entry, EventType.EDITED)
 
     def reschedule(self, job_id: UUID, run_at: datetime | None) -> None:
-        entry = self.unsent(job_id)
+        entry = self.require_unsent(job_id)
         entry.scheduled_at = run_at or self.now
         self.low_was_moved |= entry.queue is Queue.LOW
         entry.run_at = max(entry.scheduled_at, self.now)
         entry.deferral_reason, entry.dispatched = None, False
         self.record(entry, EventType.RESCHEDULED)
 
-    def resolve(self, job_id: UUID, said: Done | Retry | Reject) -> None:
-        entry = self.wanted(job_id, State.UNCERTAIN)
-        self.end(entry, settle_resolution(said, self.now, entry.last_error or entry.deferral_reason))
+    def resolve(self, job_id: UUID, resolution: Done | Retry | Reject) -> None:
+        entry = self.require_state(job_id, State.UNCERTAIN)
+        self.end(entry, settle_resolution(resolution, self.now, entry.last_error or entry.deferral_reason))
         self.record(entry, EventType.RESOLVED)
 
-    def open_letter(self, job_id: UUID) -> tuple[Entry, Letter]:
-        entry = self.wanted(job_id, State.FAILED)
+    def get_open_letter(self, job_id: UUID) -> tuple[Entry, Letter]:
+        entry = self.require_state(job_id, State.FAILED)
         letter = self.letters[job_id, entry.generation]
         if letter.resolution:
             raise Conflict
         return entry, letter
 
     def replay(self, job_id: UUID, payload: bytes | None, force: bool) -> None:
-        entry, letter = self.open_letter(job_id)
+        entry, letter = self.get_open_letter(job_id)
         if find_replay_objection(letter.cause, edited=payload is not None, force=force):
             raise Conflict
         letter.resolution = "replayed"
@@ -371,7 +381,7 @@ class Model:
         self.record(entry, EventType.REPLAYED)
 
     def discard(self, job_id: UUID) -> None:
-        _, letter = self.open_letter(job_id)
+        _, letter = self.get_open_letter(job_id)
         letter.resolution = "discarded"
         self.audit.append(("dead_letter.discarded", str(job_id)))
 
@@ -394,7 +404,7 @@ class Model:
         self.audit.append(("gate.capped", f"{Scope.CHANNEL}:{channel}"))
 
     def dispatch_due(self) -> int:
-        due = [e for e in self.in_state(State.PENDING) if self.due(e) <= self.now and not e.dispatched]
+        due = [e for e in self.list_in_state(State.PENDING) if self.get_due_time(e) <= self.now and not e.dispatched]
         for entry in due:
             entry.dispatched = True
         return len(due)

@@ -104,8 +104,10 @@ class StoreMachine(RuleBasedStateMachine):
         queues=st.sets(st.sampled_from(Queue), min_size=1),
         batch=st.lists(specs, min_size=6, max_size=12),
     )
-    def settle_down(self, channels: set[str], owners: set[Owner], queues: set[Queue], batch: Sequence[Spec]) -> None:
-        """Some lives are narrow, so that jobs meet each other; and there is something to do from the beginning."""
+    def start_with_jobs(
+        self, channels: set[str], owners: set[Owner], queues: set[Queue], batch: Sequence[Spec]
+    ) -> None:
+        """Start with some jobs and a limited choice of channels and owners, so that jobs compete."""
         self.places = list(itertools.product(sorted(channels), sorted(owners, key=str), sorted(queues)))
         self.enqueue(batch)
 
@@ -118,14 +120,14 @@ class StoreMachine(RuleBasedStateMachine):
         return UUID(int=0x01900000_0000_7000_8000_000000000000 + next(self.numbers))
 
     def instant(self, after: float) -> datetime:
-        """A time nobody else has."""
+        """Return a time that no other job has."""
         at = self.clock.now + timedelta(seconds=after)
         while at in self.instants or at.microsecond % 1000 == 0:
             at += timedelta(microseconds=1)
         self.instants.add(at)
         return at
 
-    def wanted_time(self, after: float | None) -> datetime | None:
+    def pick_time(self, after: float | None) -> datetime | None:
         return None if after is None else self.instant(after)
 
     # Enqueue
@@ -142,7 +144,7 @@ class StoreMachine(RuleBasedStateMachine):
                 queue=queue,
                 payload=b"\x00\xff{}",
                 key=key,
-                run_at=self.wanted_time(after),
+                run_at=self.pick_time(after),
                 account=account,
                 brand=brand,
                 parent_id=self.enqueued[-1].id if self.enqueued else None,
@@ -185,10 +187,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.tick()
         self.take(worker, free, self.marks[worker] if marked else {})
 
-    @precondition(lambda self: self.model.claimable())
+    @precondition(lambda self: self.model.list_claimable())
     @rule(worker=st.sampled_from(WORKERS))
     def claim_one(self, worker: str) -> None:
-        """The tightest claim there is: whatever wastes its only slot is found out."""
+        """Claim with one free slot, which detects wasted slots."""
         self.claim(worker, 1, False)
 
     def take(self, worker: str, free: int, marks: dict[tuple[str, Queue], datetime]) -> list[Job]:
@@ -219,111 +221,123 @@ class StoreMachine(RuleBasedStateMachine):
                 self.marks[worker][line] = max(job.run_at, self.marks[worker].get(line, job.run_at))
         return claimed
 
-    @precondition(lambda self: self.model.claimable())
-    @rule(worker=st.sampled_from(WORKERS), free=st.integers(1, 5), told=outcomes)
-    def work(self, worker: str, free: int, told: Outcome | tuple[str, float]) -> None:
-        """Claims and ends the same way with all of them."""
+    @precondition(lambda self: self.model.list_claimable())
+    @rule(worker=st.sampled_from(WORKERS), free=st.integers(1, 5), outcome_spec=outcomes)
+    def work(self, worker: str, free: int, outcome_spec: Outcome | tuple[str, float]) -> None:
+        """Claim jobs and settle all of them with the same outcome."""
         self.tick()
-        self.end({job.id: (job, told, 0) for job in self.take(worker, free, {})})
+        self.end({job.id: (job, outcome_spec, 0) for job in self.take(worker, free, {})})
 
-    work_on = work_hard = work  # so that it is done more often: lives without work teach little
+    work_on = work_hard = work  # repeated, so that Hypothesis chooses it more often
     claim_more = claim
 
-    @precondition(lambda self: self.held())
+    @precondition(lambda self: self.list_held())
     @rule(endings=st.lists(st.tuples(picks, outcomes, st.floats(0, 1)), min_size=1, max_size=5))
     def settle(self, endings: Sequence[tuple[int, Outcome | tuple[str, float], float]]) -> None:
-        held = self.held()
-        self.end({held[pick % len(held)].id: (held[pick % len(held)], told, chance) for pick, told, chance in endings})
+        held = self.list_held()
+        self.end(
+            {
+                held[pick % len(held)].id: (held[pick % len(held)], outcome_spec, chance)
+                for pick, outcome_spec, chance in endings
+            }
+        )
 
     @precondition(lambda self: self.claims)
-    @rule(pick=picks, told=outcomes)
-    def settle_a_claim_of_long_ago(self, pick: int, told: Outcome | tuple[str, float]) -> None:
+    @rule(pick=picks, outcome_spec=outcomes)
+    def settle_an_old_claim(self, pick: int, outcome_spec: Outcome | tuple[str, float]) -> None:
         job = self.claims[pick % len(self.claims)]
-        self.end({job.id: (job, told, 0.5)})
+        self.end({job.id: (job, outcome_spec, 0.5)})
 
-    def held(self) -> list[Job]:
+    def list_held(self) -> list[Job]:
         return [job for job in self.claims if self.model.jobs[job.id].token == job.token]
 
     def end(self, endings: dict[UUID, tuple[Job, Outcome | tuple[str, float], float]]) -> None:
         if not endings:
             return
         self.tick()
-        self.write([SettledJob(job, self.decided(job, told, chance)) for job, told, chance in endings.values()])
+        self.write(
+            [
+                SettledJob(job, self.decide_settlement(job, outcome_spec, chance))
+                for job, outcome_spec, chance in endings.values()
+            ]
+        )
 
-    def decided(self, job: Job, told: Outcome | tuple[str, float], chance: float) -> Settlement:
-        outcome = Defer(self.clock.now + timedelta(seconds=told[1]), "later") if isinstance(told, tuple) else told
-        return self.at_a_time_of_its_own(settlement.settle_job(job, outcome, POLICY, self.clock.now, chance))
+    def decide_settlement(self, job: Job, outcome_spec: Outcome | tuple[str, float], chance: float) -> Settlement:
+        outcome = (
+            Defer(self.clock.now + timedelta(seconds=outcome_spec[1]), "later")
+            if isinstance(outcome_spec, tuple)
+            else outcome_spec
+        )
+        return self.use_unique_time(settlement.settle_job(job, outcome, POLICY, self.clock.now, chance))
 
-    def at_a_time_of_its_own(self, decided: Settlement) -> Settlement:
+    def use_unique_time(self, decided: Settlement) -> Settlement:
         if decided.run_at is None:
             return decided
         return replace(decided, run_at=self.instant((decided.run_at - self.clock.now).total_seconds()))
 
     def write(self, endings: list[SettledJob]) -> None:
-        told_before = {ending.job.id for ending in endings if self.model.ended(ending.job)}
+        settled_before = {ending.job.id for ending in endings if self.model.is_ended_by(ending.job)}
         expected = {ending.job.id for ending in endings if self.model.settle(ending.job, clean(ending.settlement))}
-        assert self.world.agree(lambda store: store.settle(endings)) - told_before == expected
+        assert self.world.agree(lambda store: store.settle(endings)) - settled_before == expected
 
-    @precondition(lambda self: self.held())
+    @precondition(lambda self: self.list_held())
     @rule(some=st.lists(picks, min_size=1, max_size=5))
     def release(self, some: list[int]) -> None:
         self.tick()
-        held = self.held()
+        held = self.list_held()
         jobs = {held[pick % len(held)].id: held[pick % len(held)] for pick in some}.values()
-        self.write(
-            [SettledJob(job, self.at_a_time_of_its_own(settlement.release_job(job, self.clock.now))) for job in jobs]
-        )
+        self.write([SettledJob(job, self.use_unique_time(settlement.release_job(job, self.clock.now))) for job in jobs])
 
     # What leaves, and what is heard of it
 
-    @precondition(lambda self: self.unsent())
+    @precondition(lambda self: self.list_unsent())
     @rule(pick=picks)
     def send(self, pick: int) -> None:
-        unsent = self.unsent()
+        unsent = self.list_unsent()
         job = unsent[pick % len(unsent)]
         self.tick()
         within = {"send_within": SEND_WITHIN, "settles_within": SETTLES_WITHIN}
         intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)
         (entry,) = self.world.agree(lambda store: store.record_intents([intent]))
         assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + SETTLES_WITHIN))
-        self.known_as(job, may_be_live=True, lookup_at=self.model.jobs[job.id].lookup_at)
+        self.update_running(job, may_be_live=True, lookup_at=self.model.jobs[job.id].lookup_at)
 
     send_more = send
 
-    @precondition(lambda self: self.in_doubt())
+    @precondition(lambda self: self.list_in_doubt())
     @rule(pick=picks)
-    def hear(self, pick: int) -> None:
-        """An answer comes in, however late."""
+    def receive_response(self, pick: int) -> None:
+        """Receive a response, perhaps late."""
         self.tick()
-        in_doubt = self.in_doubt()
+        in_doubt = self.list_in_doubt()
         job_id = in_doubt[pick % len(in_doubt)].id
         receipt = Receipt(remote_id=str(job_id))
         fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
         self.world.agree(lambda store: store.record_receipt(job_id, fact))
-        self.model.hear(job_id)
-        for job in self.held():
+        self.model.receive_response(job_id)
+        for job in self.list_held():
             if job.id == job_id:
-                self.known_as(job, lookup_at=None)
+                self.update_running(job, lookup_at=None)
 
-    def unsent(self) -> list[Job]:
-        return [job for job in self.held() if not job.may_be_live]
+    def list_unsent(self) -> list[Job]:
+        return [job for job in self.list_held() if not job.may_be_live]
 
-    def in_doubt(self) -> list[Entry]:
+    def list_in_doubt(self) -> list[Entry]:
         return [entry for entry in self.model.jobs.values() if entry.lookup_at is not None]
 
-    def known_as(self, job: Job, **changed: Any) -> None:
-        """What its worker knows of a job that it runs."""
+    def update_running(self, job: Job, **changed: Any) -> None:
+        """Update the copy of a running job that its worker has."""
         self.claims[self.claims.index(job)] = replace(job, **changed)
 
     # Workers come and go
 
-    @precondition(lambda self: self.model.in_state(State.RUNNING))
+    @precondition(lambda self: self.model.list_in_state(State.RUNNING))
     @rule(dead=st.sets(st.sampled_from(WORKERS)), late=st.booleans())
     def rescue(self, dead: set[str], late: bool) -> None:
-        """`late`: the worker beat once more after it was given up."""
+        """Rescue the jobs of dead workers; a `late` worker has one more heartbeat after the poll."""
         self.tick()
-        seen = {worker: self.model.workers.get(worker, 0) - late for worker in dead}
-        orphans = self.model.bury(seen)
+        heartbeats = {worker: self.model.workers.get(worker, 0) - late for worker in dead}
+        orphans = self.model.remove_workers(heartbeats)
         times = {entry.id: self.instant(0) for entry in orphans}
 
         def decide(job: Job, now: datetime, suspected: bool = True) -> Settlement:
@@ -332,13 +346,13 @@ class StoreMachine(RuleBasedStateMachine):
                 return decided
             return replace(decided, run_at=times[job.id] + (decided.run_at - now))
 
-        before = {entry.id: self.claimed_as(entry) for entry in orphans}
+        before = {entry.id: self.make_claimed_job(entry) for entry in orphans}
         for entry in orphans:
             self.model.end(entry, decide(before[entry.id], self.clock.now))
-        endings = self.world.agree(lambda store: store.rescue(seen, decide))
+        endings = self.world.agree(lambda store: store.rescue(heartbeats, decide))
         assert [ending.job.id for ending in endings] == [entry.id for entry in orphans]
 
-    def claimed_as(self, entry: Entry) -> Job:
+    def make_claimed_job(self, entry: Entry) -> Job:
         return next(job for job in self.claims if (job.id, job.token) == (entry.id, entry.token))
 
     @rule(worker=st.sampled_from(WORKERS))
@@ -358,8 +372,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     # By hand
 
-    def by_hand(self, expected: Callable[[], None], act: Callable[[Store], Awaitable[Any]]) -> None:
-        """All do it, or all refuse it for the same reason."""
+    def act_manually(self, expected: Callable[[], None], act: Callable[[Store], Awaitable[Any]]) -> None:
+        """Check that all stores do it, or refuse it for the same reason."""
         self.tick()
 
         async def attempt(store: Store) -> Any:
@@ -381,37 +395,39 @@ class StoreMachine(RuleBasedStateMachine):
     def has_sent(self, job_id: UUID) -> bool:
         return job_id in self.model.jobs and self.model.jobs[job_id].may_be_live
 
-    def somebody(self, pick: int, apt: bool, *states: State) -> UUID:
-        """A job, mostly one in such a state."""
-        some = self.model.in_state(*(states if apt else State)) or list(self.model.jobs.values())
+    def pick_job(self, pick: int, apt: bool, *states: State) -> UUID:
+        """Pick a job, usually in one of these states."""
+        some = self.model.list_in_state(*(states if apt else State)) or list(self.model.jobs.values())
         return some[pick % len(some)].id if some else UUID(int=1)
 
-    @precondition(lambda self: self.model.in_state(State.PENDING))
+    @precondition(lambda self: self.model.list_in_state(State.PENDING))
     @rule(pick=picks, apt=mostly)
     def cancel(self, pick: int, apt: bool) -> None:
-        job_id = self.somebody(pick, apt, State.PENDING)
-        self.by_hand(lambda: self.model.cancel(job_id), lambda store: store.cancel_job(job_id, ACT))
+        job_id = self.pick_job(pick, apt, State.PENDING)
+        self.act_manually(lambda: self.model.cancel(job_id), lambda store: store.cancel_job(job_id, ACT))
 
-    @precondition(lambda self: self.model.in_state(State.PENDING))
+    @precondition(lambda self: self.model.list_in_state(State.PENDING))
     @rule(pick=picks, apt=mostly)
     def dispatch_due_and_edit(self, pick: int, apt: bool) -> None:
         self.tick()
         expected = self.model.dispatch_due()
         assert self.world.agree(lambda store: store.dispatch_due()) == expected
-        job_id = self.somebody(pick, apt, State.PENDING)
-        self.by_hand(lambda: self.model.edit(job_id, b"new"), lambda store: store.edit_job(job_id, b"new", ACT))
+        job_id = self.pick_job(pick, apt, State.PENDING)
+        self.act_manually(lambda: self.model.edit(job_id, b"new"), lambda store: store.edit_job(job_id, b"new", ACT))
 
-    @precondition(lambda self: self.model.in_state(State.PENDING))
+    @precondition(lambda self: self.model.list_in_state(State.PENDING))
     @rule(pick=picks, apt=mostly, after=when)
     def reschedule(self, pick: int, apt: bool, after: float | None) -> None:
-        job_id = self.somebody(pick, apt, State.PENDING)
-        at = self.wanted_time(after)
-        self.by_hand(lambda: self.model.reschedule(job_id, at), lambda store: store.reschedule_job(job_id, at, ACT))
+        job_id = self.pick_job(pick, apt, State.PENDING)
+        at = self.pick_time(after)
+        self.act_manually(
+            lambda: self.model.reschedule(job_id, at), lambda store: store.reschedule_job(job_id, at, ACT)
+        )
 
-    @precondition(lambda self: self.model.in_state(State.UNCERTAIN))
+    @precondition(lambda self: self.model.list_in_state(State.UNCERTAIN))
     @rule(pick=picks, apt=mostly, answer=st.sampled_from(("live", "again", "give up")))
     def resolve(self, pick: int, apt: bool, answer: str) -> None:
-        job_id = self.somebody(pick, apt, State.UNCERTAIN)
+        job_id = self.pick_job(pick, apt, State.UNCERTAIN)
         if self.has_sent(job_id):
             return  # the ledger's machine asks people about those
         answers: dict[str, Done | Retry | Reject] = {
@@ -420,44 +436,44 @@ class StoreMachine(RuleBasedStateMachine):
             "give up": Reject("nobody knows"),
         }
         said = answers[answer]
-        self.by_hand(
+        self.act_manually(
             lambda: self.model.resolve(job_id, said),
             lambda store: store.resolve_job(job_id, said, ACT),
         )
 
-    @precondition(lambda self: self.model.in_state(State.FAILED))
+    @precondition(lambda self: self.model.list_in_state(State.FAILED))
     @rule(pick=picks, apt=mostly, payload=st.sampled_from((None, b"better")), force=st.booleans())
     def replay(self, pick: int, apt: bool, payload: bytes | None, force: bool) -> None:
-        job_id = self.somebody(pick, apt, State.FAILED)
+        job_id = self.pick_job(pick, apt, State.FAILED)
         if self.has_sent(job_id):
             return
-        self.by_hand(
+        self.act_manually(
             lambda: self.model.replay(job_id, payload, force),
             lambda store: store.replay_dead_letter(job_id, payload, force, ACT),
         )
 
-    @precondition(lambda self: self.model.in_state(State.FAILED))
+    @precondition(lambda self: self.model.list_in_state(State.FAILED))
     @rule(pick=picks, apt=mostly)
     def discard(self, pick: int, apt: bool) -> None:
-        job_id = self.somebody(pick, apt, State.FAILED)
-        self.by_hand(lambda: self.model.discard(job_id), lambda store: store.discard_dead_letter(job_id, ACT))
+        job_id = self.pick_job(pick, apt, State.FAILED)
+        self.act_manually(lambda: self.model.discard(job_id), lambda store: store.discard_dead_letter(job_id, ACT))
 
     @precondition(lambda self: len(self.model.paused) < 2)
     @rule(gate=st.sampled_from(GATES))
     def pause(self, gate: tuple[Scope, str]) -> None:
-        self.by_hand(lambda: self.model.pause(*gate), lambda store: store.pause(*gate, ACT))
+        self.act_manually(lambda: self.model.pause(*gate), lambda store: store.pause(*gate, ACT))
 
     @precondition(lambda self: self.model.paused)
     @rule(gate=st.sampled_from(GATES), apt=mostly, pick=picks)
     def resume(self, gate: tuple[Scope, str], apt: bool, pick: int) -> None:
         paused = sorted(self.model.paused)
         gate = paused[pick % len(paused)] if apt and paused else gate
-        self.by_hand(lambda: self.model.resume(*gate), lambda store: store.resume(*gate, ACT))
+        self.act_manually(lambda: self.model.resume(*gate), lambda store: store.resume(*gate, ACT))
 
     @precondition(lambda self: len(self.model.caps) < 2)
     @rule(channel=st.sampled_from(CHANNELS), most=st.sampled_from((None, 0, 1, 1, 2, 3)))
     def cap(self, channel: str, most: int | None) -> None:
-        self.by_hand(lambda: self.model.cap(channel, most), lambda store: store.set_cap(channel, most, ACT))
+        self.act_manually(lambda: self.model.cap(channel, most), lambda store: store.set_cap(channel, most, ACT))
 
     # Time, and looking
 
@@ -467,18 +483,18 @@ class StoreMachine(RuleBasedStateMachine):
             self.tick(max(TICK, timedelta(seconds=passed)))
             self.take(WORKERS[0], 0, {})  # a worker without a free slot looks too, and reads the hints
 
-    @precondition(lambda self: self.model.in_state(State.PENDING, State.FAILED))
+    @precondition(lambda self: self.model.list_in_state(State.PENDING, State.FAILED))
     @rule()
     def look(self) -> None:
         self.tick()
         self.take(WORKERS[0], 0, {})
 
     def check_job(self, job: Job) -> None:
-        expected = self.model.jobs[job.id].seen()
+        expected = self.model.jobs[job.id].to_stored_fields()
         assert {name: getattr(job, name) for name in expected} == expected, job
 
     @invariant()
-    def every_job_is_as_it_should_be(self) -> None:
+    def every_job_matches_the_model(self) -> None:
         jobs = self.world.agree(lambda store: store.jobs(JobFilter(limit=EVERYTHING)))
         assert {job.id for job in jobs} == self.model.jobs.keys()
         assert len(jobs) == len(self.model.jobs), "a job is listed twice"
@@ -488,24 +504,26 @@ class StoreMachine(RuleBasedStateMachine):
             assert job.state.is_final or is_held or job.run_at or job.state is State.UNCERTAIN, f"forgotten: {job}"
 
     @invariant()
-    def everything_that_may_run_can_be_claimed(self) -> None:
-        for side, found in zip(self.world.sides, self.world.on_all(lambda side: side.all_claimable()), strict=True):
-            entries = [self.model.jobs[job.id] for job in found]
-            assert all(entry in self.model.claimable() for entry in entries), (side.name, found)
-            assert self.model.fit(entries), (side.name, found)
-            waiting = [entry for entry in self.model.claimable() if entry not in entries]
-            assert len(entries) == self.model.most_claimable(), f"{side.name} does not see these: {waiting}"
+    def all_runnable_jobs_can_be_claimed(self) -> None:
+        for side, claimable_jobs in zip(
+            self.world.sides, self.world.on_all(lambda side: side.list_all_claimable()), strict=True
+        ):
+            entries = [self.model.jobs[job.id] for job in claimable_jobs]
+            assert all(entry in self.model.list_claimable() for entry in entries), (side.name, claimable_jobs)
+            assert self.model.can_run_together(entries), (side.name, claimable_jobs)
+            waiting = [entry for entry in self.model.list_claimable() if entry not in entries]
+            assert len(entries) == self.model.count_claimable(), f"{side.name} does not claim these: {waiting}"
 
     def teardown(self) -> None:
-        if sys.exc_info()[0] is None:  # hypothesis comes here after a failure too, which must stay the one that is told
-            self.check_the_books()
+        if sys.exc_info()[0] is None:  # Hypothesis calls this after a failure too, which must stay the reported one
+            self.check_records()
             self.finish_everything()
 
-    def check_the_books(self) -> None:
+    def check_records(self) -> None:
         letters = self.world.agree(lambda store: store.dead_letters(DeadLetterFilter(resolved=True, limit=EVERYTHING)))
-        told = {(letter.job.id, letter.job.generation): letter for letter in letters}
-        assert told.keys() == self.model.letters.keys()
-        for key, letter in told.items():
+        letters_by_job = {(letter.job.id, letter.job.generation): letter for letter in letters}
+        assert letters_by_job.keys() == self.model.letters.keys()
+        for key, letter in letters_by_job.items():
             expected = self.model.letters[key]
             assert (letter.cause, len(letter.history)) == (expected.cause, expected.history)
             assert letter.resolution == expected.resolution
@@ -522,15 +540,15 @@ class StoreMachine(RuleBasedStateMachine):
 
     def check_events(self) -> None:
         expected = {name: count for name, count in self.model.events.items() if count}
-        for _ in range(200):  # an event may be hidden while any transaction runs, be it the server's own
+        for _ in range(200):  # an event may be hidden while any transaction runs, also one of the server
             counts = self.world.on_all(lambda side: side.store.events(Cursor(), EVERYTHING))
-            if all(told(events) == expected for events in counts):
+            if all(count_events(events) == expected for events in counts):
                 return
             time.sleep(0.01)
-        raise AssertionError([told(events) for events in counts], expected)
+        raise AssertionError([count_events(events) for events in counts], expected)
 
     def finish_everything(self) -> None:
-        """Whatever happened, once every gate is open and time has passed, every job can be brought to its end."""
+        """Check that every job can end once all gates are open and time has passed."""
         for gate in sorted(self.model.paused):
             self.resume(gate, False, 0)
         for channel in list(self.model.caps):
@@ -538,16 +556,16 @@ class StoreMachine(RuleBasedStateMachine):
         self.rescue(set(), False)
         if WORKERS[0] not in self.model.workers:
             self.register(WORKERS[0])
-        self.end({job.id: (job, Done(), 0) for job in self.held()})
+        self.end({job.id: (job, Done(), 0) for job in self.list_held()})
         self.tick(timedelta(days=3))
         while self.take(WORKERS[0], 7, {}):
-            self.end({job.id: (job, Done(), 0) for job in self.held()})
-        left = self.model.in_state(State.PENDING, State.RUNNING)
+            self.end({job.id: (job, Done(), 0) for job in self.list_held()})
+        left = self.model.list_in_state(State.PENDING, State.RUNNING)
         assert not left, f"never finished: {left}"
 
 
-def told(events: Sequence[Event]) -> Counter[str]:
-    """How often each type of event was told, of each job: one event may tell of several."""
+def count_events(events: Sequence[Event]) -> Counter[str]:
+    """Count the events of each type, per job: one event may be about several jobs."""
     counted: Counter[str] = Counter()
     for event in events:
         counted[event.type] += len(event.data["jobs"]) if event.type == EventType.CLAIMED else 1
@@ -559,5 +577,5 @@ def by_id(jobs: list[Job]) -> list[Job]:
 
 
 def clean(decided: Settlement) -> Settlement:
-    """No database keeps NUL in a text."""
+    """Remove NUL from texts, which no database stores."""
     return replace(decided, error=decided.error.replace("\x00", "\\x00") if decided.error else None)

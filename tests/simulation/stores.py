@@ -28,7 +28,7 @@ PROBE_TOKEN = UUID(int=0xFFFF)
 
 
 class Clock:
-    """Shows what it was set to."""
+    """A clock that the simulation sets."""
 
     def __init__(self) -> None:
         self.started_at = self.now = datetime.now(UTC).replace(microsecond=0)
@@ -37,45 +37,45 @@ class Clock:
         return self.now
 
 
-class Undone(Exception):
-    """Ends a transaction whose changes nobody may see, and carries what it found."""
+class RolledBack(Exception):
+    """Rolls back a transaction and carries the jobs that it claimed."""
 
-    def __init__(self, found: list[Job]) -> None:
+    def __init__(self, jobs: list[Job]) -> None:
         super().__init__()
-        self.found = found
+        self.jobs = jobs
 
 
 @dataclass(frozen=True)
 class StoreUnderTest:
-    """One store, and how to empty it in no time."""
+    """One store, and a fast way to empty it."""
 
     name: str
     store: Store
     empty: Callable[[], Awaitable[None]]
 
-    async def all_claimable(self) -> list[Job]:
-        """What repeated claims would get until nothing is left, without taking it: the transaction is undone."""
+    async def list_all_claimable(self) -> list[Job]:
+        """Return the jobs that repeated claims would get; the transaction is rolled back."""
         try:
             await self.store.driver.transact(claim_everything())
-        except Undone as undone:
-            return undone.found
+        except RolledBack as rolled_back:
+            return rolled_back.jobs
         raise AssertionError("a transaction that was to be undone was not")
 
 
 def claim_everything() -> Operation[None]:
     yield from workers.register_worker(PROBER)
-    found: list[Job] = []
+    jobs: list[Job] = []
     while True:
         poll = yield from poll_operation(PROBER.id)
         order = ClaimRequest(worker=PROBER.id, token=PROBE_TOKEN, free=1000, poll=poll)
         more = yield from claims.claim(order)
         if not more:
-            raise Undone(found)
-        found += more
+            raise RolledBack(jobs)
+        jobs += more
 
 
 class StoresUnderTest:
-    """Runs one thing on every store, and sees to it that all say the same."""
+    """Runs an action on every store and checks that all results are equal."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, sides: Sequence[StoreUnderTest]) -> None:
         self.loop = loop
@@ -89,7 +89,7 @@ class StoresUnderTest:
         return self.loop.run_until_complete(together())
 
     def agree(self, act: Callable[[Store], Awaitable[T]], order: Callable[[T], Any] | None = None) -> T:
-        """The answer all stores give; where their order means nothing, `order` takes it out."""
+        """Return the result of all stores, which must be equal after sorting with `order`."""
         answers = [order(answer) if order else answer for answer in self.on_all(lambda side: act(side.store))]
         for side, answer in zip(self.sides, answers, strict=True):
             assert answer == answers[0], difference(side.name, answer, self.sides[0].name, answers[0])
@@ -103,7 +103,7 @@ def difference(name: str, answer: Any, other_name: str, other: Any) -> str:
 
 
 @contextlib.contextmanager
-def opened(clock: Clock, path: Path, postgres_url: str | None = None) -> Iterator[StoresUnderTest]:
+def open_stores(clock: Clock, path: Path, postgres_url: str | None = None) -> Iterator[StoresUnderTest]:
     sides = [sqlite_side(path, clock)]
     if postgres_url is not None:
         sides.append(postgres_side(postgres_url, clock))

@@ -29,7 +29,7 @@ from postino.values.job import Job, Queue, State
 from postino.values.ledger import NewIntent, ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Defer
 from postino.values.provider import Receipt
-from tests.simulation.stores import Clock, StoresUnderTest, opened
+from tests.simulation.stores import Clock, StoresUnderTest, open_stores
 
 WORLDS = int(os.environ.get("POSTINO_SIMULATION_LIVES", "0")) or 60
 ACT = AuditContext("somebody", "felt like it")
@@ -67,7 +67,7 @@ steps = st.one_of(
 
 
 class SmallWorld:
-    """Does each step to all stores, and then compares what the rules say with what claims would get."""
+    """Does each step on all stores, then compares the claims with the rules."""
 
     def __init__(self, world: StoresUnderTest) -> None:
         self.world = world
@@ -81,7 +81,7 @@ class SmallWorld:
         return UUID(int=0x01900000_0000_7000_8000_000000000000 + next(self.numbers))
 
     def tick(self) -> None:
-        """Every instant is somebody's own: equal times would leave the choice to each store.
+        """Advance the clock: equal times would leave the choice to each store.
 
         And a whole millisecond, since SQLite adds to those only.
         """
@@ -102,7 +102,7 @@ class SmallWorld:
         return new.id
 
     def begin(self, job: tuple[str, tuple[str | None, str | None], Queue, int]) -> None:
-        """One that has sent something, if it can be claimed at all now, and goes on later."""
+        """Start a job that has sent something, if it can be claimed now, and defer it."""
         job_id = self.put((*job[:3], 0))
         taken = self.claim(100)
         for mine in taken:
@@ -151,15 +151,15 @@ class SmallWorld:
 
     def open(self, pick: int) -> None:
         self.tick()
-        known, now = self.known()
-        shut = [gate for gate in known.gates if gate.until_at is None or gate.until_at > now]
+        known, now = self.read_sources()
+        closed = [gate for gate in known.gates if gate.until_at is None or gate.until_at > now]
         if windows := known.blackouts:
             window = sorted(windows, key=lambda window: window.id)[pick % len(windows)]
             self.world.agree(lambda store: store.remove_blackout(window.id, ACT))
         elif known.breakers:
             self.world.agree(lambda store: store.close_circuit(known.breakers[0].service, ACT))
-        elif shut:
-            gate = sorted(shut, key=str)[pick % len(shut)]
+        elif closed:
+            gate = sorted(closed, key=str)[pick % len(closed)]
             self.world.agree(lambda store: store.driver.transact(gates.open_gate(gate.scope, gate.name, gate.kind)))
 
     def cap(self, channel: str, most: int | None) -> None:
@@ -170,14 +170,14 @@ class SmallWorld:
         self.clock.now += timedelta(seconds=seconds)
 
     def until(self, instants: int) -> None:
-        """To the very instant at which the next gate opens, or one before it."""
-        known, now = self.known()
+        """Advance the clock to the instant at which the next gate opens, or just before it."""
+        known, now = self.read_sources()
         ends = [gate.until_at for gate in list_closed_gates(known, now) if gate.until_at is not None]
         if ends:
             self.clock.now = max(now, min(ends) - timedelta(microseconds=instants))
 
     def touch(self, free: int) -> None:
-        """Claims some in earnest, and gives them back."""
+        """Claim some jobs and release them."""
         for job in self.claim(free):
             self.settle(job, Defer(self.clock.now, "not yet"))
 
@@ -193,36 +193,38 @@ class SmallWorld:
 
     # What the rules say
 
-    def known(self) -> tuple[GateSources, datetime]:
-        """All there is, that of accounts included."""
-        known, now = self.world.agree(lambda store: store.gate_sources(), in_order)
-        stored = self.world.agree(lambda store: store.gates(), lambda found: sorted(found, key=str))
+    def read_sources(self) -> tuple[GateSources, datetime]:
+        """Return all gate sources, including those of accounts, and the time."""
+        known, now = self.world.agree(lambda store: store.gate_sources(), sort_sources)
+        stored = self.world.agree(lambda store: store.gates(), lambda claimed: sorted(claimed, key=str))
         accounts = tuple(gate for gate in stored if gate.scope is Scope.ACCOUNT)
         return replace(known, gates=known.gates + accounts), now
 
     def check(self) -> None:
-        known, now = self.known()
-        shut = list_closed_gates(known, now)
+        known, now = self.read_sources()
+        closed = list_closed_gates(known, now)
         every = self.world.agree(lambda store: store.jobs(JobFilter(limit=1000, states=(State.PENDING,))))
         due = [job for job in every if job.run_at is not None and job.run_at <= now]
-        free = [job for job in due if not any(is_blocking(gate, job) for gate in shut)]
-        expected = at_once(free, compute_caps(known, now))
-        for side, found in zip(self.world.sides, self.world.on_all(lambda side: side.all_claimable()), strict=True):
-            told = f"{side.name} at {now} with {shut} gives {found} where {free} may run"
-            got = {job.id for job in found}
-            assert got <= {job.id for job in free}, told
-            assert len(got) == len(found) == len(expected), told
-            assert Counter(job.channel for job in found) == Counter(job.channel for job in expected), told
+        free = [job for job in due if not any(is_blocking(gate, job) for gate in closed)]
+        expected = choose_runnable(free, compute_caps(known, now))
+        for side, claimed in zip(
+            self.world.sides, self.world.on_all(lambda side: side.list_all_claimable()), strict=True
+        ):
+            description = f"{side.name} at {now} with {closed} gives {claimed} where {free} may run"
+            got = {job.id for job in claimed}
+            assert got <= {job.id for job in free}, description
+            assert len(got) == len(claimed) == len(expected), description
+            assert Counter(job.channel for job in claimed) == Counter(job.channel for job in expected), description
 
 
-def in_order(told: tuple[GateSources, datetime]) -> tuple[GateSources, datetime]:
-    known, now = told
+def sort_sources(result: tuple[GateSources, datetime]) -> tuple[GateSources, datetime]:
+    known, now = result
     listed = sorted(known.blackouts, key=lambda blackout: blackout.id)
     return replace(known, gates=tuple(sorted(known.gates, key=str)), blackouts=tuple(listed)), now
 
 
-def at_once(free: list[Job], caps: dict[str, int]) -> list[Job]:
-    """As many as can run together: one of an account's lane, and what the caps of channels leave to brands."""
+def choose_runnable(free: list[Job], caps: dict[str, int]) -> list[Job]:
+    """Return the jobs that can run together, within lanes, caps and brand shares."""
     chosen: list[Job] = []
     for job in sorted(free, key=lambda job: not (job.may_be_live and job.lane)):
         beside = [other for other in chosen if other.channel == job.channel]
@@ -246,7 +248,7 @@ def path() -> Iterator[Path]:
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("both", marks=[pytest.mark.postgres, pytest.mark.slow])])
 def world(request: pytest.FixtureRequest, path: Path) -> Iterator[StoresUnderTest]:
     url = request.getfixturevalue("postgres_server").create_database() if request.param == "both" else None
-    with opened(Clock(), path.with_suffix(f".{request.param}"), url) as world:
+    with open_stores(Clock(), path.with_suffix(f".{request.param}"), url) as world:
         yield world
 
 

@@ -37,7 +37,7 @@ def test_nothing_is_published_twice_and_nothing_is_lost_on_postgresql(
 
 
 def live(clock: Clock, side: StoreUnderTest, lives: int, request: pytest.FixtureRequest) -> None:
-    """As hypothesis runs a state machine, but with a seed that is told when something broke."""
+    """Run the state machine with a seed that is printed on failure."""
     given = request.config.getoption("--hypothesis-seed")
     chosen = int(given) if given not in (None, "random") else random.getrandbits(32)
     rules = settings(

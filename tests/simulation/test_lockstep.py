@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import get_state_machine_test
 
 from tests.simulation.store_machine import StoreMachine
-from tests.simulation.stores import Clock, StoresUnderTest, opened
+from tests.simulation.stores import Clock, StoresUnderTest, open_stores
 
 # POSTINO_SIMULATION_LIVES=3000 makes it as long as one can wait; _STEPS makes each life longer. A failure is made
 # small, which takes minutes, unless POSTINO_SIMULATION_RAW is set.
@@ -24,7 +24,7 @@ FIXED = 1  # where a change is judged, it is judged by the same lives; everywher
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """A place for SQLite's file, in memory where possible: a thousand commits wait for the disk otherwise."""
+    """Return the path of the SQLite file, in memory where possible, because commits to disk are slow."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
         yield Path(folder) / "simulation.db"
@@ -32,7 +32,7 @@ def path() -> Iterator[Path]:
 
 @pytest.mark.timeout(PATIENCE)
 def test_sqlite_does_what_the_model_says(path: Path, request: pytest.FixtureRequest) -> None:
-    with opened(Clock(), path) as world:
+    with open_stores(Clock(), path) as world:
         live(world, LIVES or 15, request)
 
 
@@ -41,12 +41,12 @@ def test_sqlite_does_what_the_model_says(path: Path, request: pytest.FixtureRequ
 def test_sqlite_and_postgresql_do_what_the_model_says(
     path: Path, postgres_url: str, request: pytest.FixtureRequest
 ) -> None:
-    with opened(Clock(), path, postgres_url) as world:
+    with open_stores(Clock(), path, postgres_url) as world:
         live(world, LIVES or 15, request)
 
 
 def live(world: StoresUnderTest, lives: int, request: pytest.FixtureRequest) -> None:
-    """As hypothesis runs a state machine, but with a seed that is told when something broke."""
+    """Run the state machine with a seed that is printed on failure."""
     given = request.config.getoption("--hypothesis-seed")
     usual = FIXED if os.environ.get("CI") and not LIVES else random.getrandbits(32)
     chosen = int(given) if given not in (None, "random") else usual
