@@ -34,14 +34,18 @@ class ReconnectBody(Strict):
 
     credentials: Annotated[
         Credentials,
-        Doc("What the network needs to publish, such as an access token. It is stored encrypted and never returned."),
+        Doc(
+            "Credentials that the network needs, such as an access token. Postino encrypts them and never returns them."
+        ),
     ]
     base_url: Annotated[
-        Name | None, Doc("URL of the server, for networks with many servers; left out, the usual one.")
+        Name | None, Doc("URL of the account's server. Left out: the default server of the network.")
     ] = None
-    brand: Annotated[Name | None, Doc("Brand of the account; left out, a known account keeps its brand.")] = None
+    brand: Annotated[
+        Name | None, Doc("Brand of the account. Left out when you reconnect: the account keeps its brand.")
+    ] = None
     remote_id: Annotated[Name | None, Doc("Id of the account on its network, where the network needs it.")] = None
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 class AccountBody(ReconnectBody):
@@ -79,8 +83,8 @@ async def list_accounts(context: Context) -> JSONResponse:
 async def create_account(body: AccountBody, context: Context) -> JSONResponse:
     """Create account.
 
-    Connects an account that Postino does not know yet. For a known account it returns 409; reconnect that one with
-    `POST /v1/accounts/{account_id}/reconnect`.
+    Adds a new account. If the account exists, the response is 409; reconnect it with `POST
+    /v1/accounts/{account_id}/reconnect`.
     """
     check_name(body.handle, "handle")
     check_brand(context.caller, body.brand)
@@ -106,12 +110,14 @@ async def get_account(account_id: AccountId, context: Context) -> JSONResponse:
     "/v1/accounts/{account_id}/check",
     role=Role.EDITOR,
     responses={200: AccountCheckView},
-    errors={409: "The network of the account cannot be checked, or the account changed in the meantime."},
+    errors={
+        409: "Postino cannot check accounts of this network, or another request changed the account in the meantime."
+    },
 )
 async def check_account(account_id: AccountId, context: Context) -> JSONResponse:
     """Check account.
 
-    Asks the network whether it accepts the credentials. `works` is null if that cannot be found out.
+    Asks the network whether it accepts the credentials. `works` is null if the check has no result.
     """
     await get_visible_account(context.app, context.caller, account_id)
     result = await check_with_network(context.app, account_id, context.act("checked"))
@@ -124,12 +130,12 @@ async def check_account(account_id: AccountId, context: Context) -> JSONResponse
     "/v1/accounts/{account_id}/reconnect",
     role=Role.OWNER,
     responses={200: AccountView},
-    errors={409: "The account changed in the meantime, or has waiting posts and cannot move to another brand."},
+    errors={409: "Another request changed the account, or it has waiting posts and cannot move to another brand."},
 )
 async def reconnect_account(account_id: AccountId, body: ReconnectBody, context: Context) -> JSONResponse:
     """Reconnect account.
 
-    Replaces the credentials of an account. Posts that wait for new credentials are published.
+    Replaces the credentials of an account and releases posts that wait for new credentials.
     """
     known = await get_visible_account(context.app, context.caller, account_id)
     brand = known.brand if body.brand is None else body.brand
@@ -144,12 +150,12 @@ async def reconnect_account(account_id: AccountId, body: ReconnectBody, context:
     "/v1/accounts/{account_id}/pause",
     role=Role.EDITOR,
     responses={200: AccountView},
-    errors={409: "The account changed in the meantime."},
+    errors={409: "Another request changed the account in the meantime."},
 )
 async def pause_account(account_id: AccountId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Pause account.
 
-    Holds the posts of an account until it is resumed.
+    Stops publishing posts of an account until you resume it.
     """
     await get_visible_account(context.app, context.caller, account_id)
     account = await context.app.accounts.pause(account_id, context.act(body.reason if body else ""))
@@ -161,12 +167,12 @@ async def pause_account(account_id: AccountId, context: Context, body: ReasonBod
     "/v1/accounts/{account_id}/resume",
     role=Role.EDITOR,
     responses={200: AccountView},
-    errors={409: "The account is not paused, or changed in the meantime."},
+    errors={409: "The account is not paused, or another request changed it in the meantime."},
 )
 async def resume_account(account_id: AccountId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Resume account.
 
-    Publishes the posts of a paused account again.
+    Ends the pause of an account. Postino publishes its posts again.
     """
     await get_visible_account(context.app, context.caller, account_id)
     account = await context.app.accounts.resume(account_id, context.act(body.reason if body else ""))

@@ -28,12 +28,12 @@ class ApiKeyBody(Strict):
 
     name: Annotated[str, Doc("What the key is for.")]
     role: Annotated[str, Doc("What the key may do: `viewer`, `editor` or `owner`.")]
-    brands: Annotated[Texts | None, Doc("Brands the key has access to; left out, all brands.")] = None
+    brands: Annotated[Texts | None, Doc("Brands that the key has access to. Left out: all brands.")] = None
     expires_at: Annotated[
         str | None, Doc("When the key expires: ISO 8601 with an offset, or local to `timezone`. Left out: never.")
     ] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 @routes.add(
@@ -48,7 +48,8 @@ class ApiKeyBody(Strict):
 async def create_api_key(body: ApiKeyBody, context: Context) -> JSONResponse:
     """Create API key.
 
-    Returns the new key in `key`, this once: only a hash of it is stored. `notes` name brands that no account has.
+    Returns the new key in `key`. This is the only response that contains it: Postino stores a digest. `notes` names
+    brands that no account has.
     """
     key, text = await context.app.api_keys.add(
         body.name,
@@ -65,7 +66,7 @@ async def create_api_key(body: ApiKeyBody, context: Context) -> JSONResponse:
 async def list_api_keys(context: Context) -> JSONResponse:
     """List API keys.
 
-    Oldest first. Only the first characters of each key are shown.
+    Returns all API keys, oldest first. Only the first characters of each key are shown.
     """
     limit = context.query[LIMIT]
     keys = await context.app.store.api_keys(context.query[CURSOR], limit + 1)

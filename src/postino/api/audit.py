@@ -25,9 +25,11 @@ def parse_sequence(text: str) -> int:
 
 
 CURSOR: Parameter[int | None] = Parameter(
-    "cursor", "The `next_cursor` of the page before; leave it out for the first page.", parse_sequence, None
+    "cursor", "The `next_cursor` of the previous page. Leave it out to get the first page.", parse_sequence, None
 )
-VERIFY = flag_parameter("verify", "Also check the hashes of all entries; this takes longer the more there are.")
+VERIFY = flag_parameter(
+    "verify", "Also check the hashes of all entries. The duration grows with the number of entries."
+)
 
 
 @routes.add(
@@ -41,7 +43,7 @@ VERIFY = flag_parameter("verify", "Also check the hashes of all entries; this ta
 async def list_audit_entries(context: Context) -> JSONResponse:
     """List audit entries.
 
-    Newest first. With `verify=true` it also tells whether any entry was altered or removed.
+    Returns entries, newest first. With `verify=true` the response also says whether an entry was changed or removed.
     """
     query, limit = context.query, context.query[LIMIT]
     entries = await context.app.store.audit_page(query[CURSOR], limit + 1)

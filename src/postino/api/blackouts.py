@@ -17,11 +17,11 @@ from postino.client.types.schema import Doc, Page
 from postino.values.auth import Role
 
 routes = Routes("blackouts")
-PREVIEW = flag_parameter("preview", "Return which jobs the blackout would move, and create nothing.")
+PREVIEW = flag_parameter("preview", "Return the jobs that the blackout would delay, and create nothing.")
 
 
 class BlackoutBody(Strict):
-    """A blackout. Its rules check the fields."""
+    """A blackout to create."""
 
     scope: Annotated[str | None, Doc("What it covers: `all`, `channel`, `brand` or `account`.")] = None
     channel: Annotated[str | None, Doc("The channel, if the scope is `channel`.")] = None
@@ -32,9 +32,9 @@ class BlackoutBody(Strict):
     timezone: Annotated[str | None, Doc("IANA time zone of the times, such as `Europe/Rome`.")] = None
     days: Annotated[
         Annotated[list[int], Field(fail_fast=True)] | None,
-        Doc("Weekdays on which it starts, from 1 (Monday) to 7 (Sunday); left out, every day."),
+        Doc("Weekdays on which it starts, from 0 (Sunday) to 6 (Saturday). Left out or empty: every day."),
     ] = None
-    reason: Annotated[str | None, Doc("Why; explanations show it.")] = None
+    reason: Annotated[str | None, Doc("The reason for the blackout. Explanations show it.")] = None
 
 
 @routes.add("GET", "/v1/blackouts", role=Role.VIEWER, all_brands=True, responses={200: Page[BlackoutView]})
@@ -60,8 +60,7 @@ async def list_blackouts(context: Context) -> JSONResponse:
 async def create_blackout(body: BlackoutBody, context: Context) -> JSONResponse:
     """Create blackout.
 
-    Publishes nothing in the given windows from now on (201), and returns the jobs that it moves. With `preview=true`
-    it creates nothing (200).
+    Creates a blackout (201) and returns the jobs that it delays. With `preview=true` the request creates nothing (200).
     """
     preview, gate_control = context.query[PREVIEW], context.app.gate_control
     blackout = await gate_control.draft_blackout(body.model_dump(exclude_none=True))
@@ -84,7 +83,7 @@ async def delete_blackout(
 ) -> JSONResponse:
     """Delete blackout.
 
-    Returns the blackout as it was. Jobs that it held run when they are due.
+    Deletes a blackout and returns it. Jobs that waited for its end run when they are due.
     """
     reason, actor = context.query[REASON] or "", context.caller.name
     blackout = await context.app.gate_control.remove_blackout(blackout_id, reason=reason, actor=actor)

@@ -15,15 +15,15 @@ from postino.values.auth import Role
 
 routes = Routes("brands")
 MAX_COUNTED = 1000
-CURSOR = text_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.")
+CURSOR = text_parameter("cursor", "The `next_cursor` of the previous page. Leave it out to get the first page.")
 
 
 @routes.add("GET", "/v1/brands", role=Role.VIEWER, query=(LIMIT, CURSOR), responses={200: Page[BrandView]})
 async def list_brands(context: Context) -> JSONResponse:
     """List brands.
 
-    Returns each brand with the number of its accounts and of its posts by status. Counts cover the latest 1,000
-    waiting or running posts and as many that have ended.
+    Returns each brand with the number of its accounts and of its posts by status. The counts cover the latest 1,000
+    waiting or running posts and the latest 1,000 posts that have ended.
     """
     app, caller, limit = context.app, context.caller, context.query[LIMIT]
     accounts = Counter(account.brand for account in await app.store.accounts() if account.brand is not None)

@@ -13,9 +13,9 @@ from postino.values.time_zones import get_zone
 routes = Routes("calendar")
 DAY = {"type": "string", "format": "date"}
 FROM = text_parameter("from", "First day, such as 2026-03-01.", schema=DAY, required=True)
-TO = text_parameter("to", "Last day; it is included.", schema=DAY, required=True)
-TIMEZONE = Parameter("timezone", "IANA time zone of the days; left out, it is UTC.", str, "UTC")
-LIMIT = integer_parameter("limit", "How many posts of each day are listed.", MIN_LIMIT, MAX_LIMIT, 20)
+TO = text_parameter("to", "Last day, inclusive.", schema=DAY, required=True)
+TIMEZONE = Parameter("timezone", "IANA time zone of the days. Left out: UTC.", str, "UTC")
+LIMIT = integer_parameter("limit", "Maximum number of posts per day.", MIN_LIMIT, MAX_LIMIT, 20)
 
 
 @routes.add(

@@ -19,7 +19,7 @@ Service = Annotated[str, Path(description="Name of the service, usually a networ
 
 
 class OpenCircuitBody(RequiredReasonBody):
-    """How long the circuit stays open. With neither `until` nor `seconds` it stays open until somebody closes it."""
+    """How long the circuit stays open. Without `until` and `seconds` it stays open until somebody closes it."""
 
     until: Annotated[str | None, Doc("When it closes: ISO 8601 with an offset, or local to `timezone`.")] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
@@ -40,7 +40,7 @@ async def list_circuits(context: Context) -> JSONResponse:
 async def open_circuit(service: Service, body: OpenCircuitBody, context: Context) -> JSONResponse:
     """Open circuit.
 
-    Stops all requests to a service until a time, for some seconds, or until somebody closes the circuit.
+    Stops all requests to a service: until a given time, for a number of seconds, or until somebody closes the circuit.
     """
     breaker = await context.app.gate_control.open_circuit(
         service,
@@ -66,7 +66,7 @@ async def close_circuit(service: Service, body: RequiredReasonBody, context: Con
 async def reset_circuit(service: Service, body: RequiredReasonBody, context: Context) -> JSONResponse:
     """Reset circuit.
 
-    Allows requests to a service again and forgets its earlier failures.
+    Allows requests to a service again and deletes the history of its failures.
     """
     action = context.app.gate_control.reset_circuit(service, reason=body.reason, actor=context.caller.name)
     return JSONResponse(render_circuit(await action))

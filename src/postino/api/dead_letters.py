@@ -46,8 +46,8 @@ MAX_SEARCHED = 2000  # for those of one error
 MAX_GROUPED = 10_000
 NO_REASON = "reason: say why; it is stored with the dead letter."
 LetterAction = Callable[[UUID], Awaitable[dict[str, Any]]]
-CAUSE = choice_parameter("cause", "Only those with this cause.", [*DeadLetterCause])
-RESOLVED = flag_parameter("resolved", "List those that were replayed or discarded instead of the open ones.")
+CAUSE = choice_parameter("cause", "Only dead letters with this cause.", [*DeadLetterCause])
+RESOLVED = flag_parameter("resolved", "List dead letters that were replayed or discarded, instead of open ones.")
 
 
 class DeadLetterFilterBody(Strict):
@@ -74,7 +74,7 @@ class DeadLettersBody(Strict):
 
     ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
     filter: Annotated[DeadLetterFilterBody | None, Doc("Which dead letters, if no ids are given.")] = None
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 class ReplayDeadLettersBody(DeadLettersBody):
@@ -82,9 +82,9 @@ class ReplayDeadLettersBody(DeadLettersBody):
 
     per_second: Annotated[
         Annotated[float, Field(ge=0.001, le=1000)] | None,
-        Doc("How many start per second; left out, all start at once."),
+        Doc("Maximum number of jobs that start per second. Left out: all start at once."),
     ] = None
-    force: Annotated[bool, Doc("Replay even jobs that failed for a reason that a replay does not remove.")] = False
+    force: Annotated[bool, Doc("Replay even jobs with the cause `permanent`, `poison` or `given_up`.")] = False
 
 
 @routes.add(
@@ -98,7 +98,7 @@ class ReplayDeadLettersBody(DeadLettersBody):
 async def list_dead_letters(context: Context) -> JSONResponse:
     """List dead letters.
 
-    Open ones, newest jobs first; with `resolved` those that were replayed or discarded.
+    Returns open dead letters, newest jobs first. With `resolved` it returns those that were replayed or discarded.
     """
     query = context.query
     cause, limit = query[CAUSE], query[LIMIT]
@@ -183,12 +183,12 @@ async def get_dead_letter(job_id: JobId, context: Context) -> JSONResponse:
     "/v1/dead-letters/{job_id}/replay",
     role=Role.EDITOR,
     responses={200: JobView},
-    errors={409: "The dead letter is closed, or the job failed for a reason that a replay does not remove."},
+    errors={409: "The dead letter is closed, or its cause requires `force`."},
 )
 async def replay_dead_letter(job_id: JobId, context: Context, body: ReplayJobBody | None = None) -> JSONResponse:
     """Replay dead letter.
 
-    Runs a failed job again, with another payload if one is given.
+    Runs a failed job again, with another payload if you pass one.
     """
     await get_editable_dead_letter(context.app, context.caller, job_id)
     arguments = (body or ReplayJobBody()).to_arguments()

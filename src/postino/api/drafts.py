@@ -28,14 +28,14 @@ from postino.values.post import Draft, ResponseRecorder, StoredAccount, StoredRe
 
 routes = Routes("drafts")
 DraftId = Annotated[UUID, Path(description="Id of the draft.")]
-CHANGED = "Somebody else changed or scheduled the draft in the meantime."
+CHANGED = "Another request changed or scheduled the draft in the meantime."
 
 
 class DraftBody(ContentBody):
-    """A post that need not be complete."""
+    """A post that may be incomplete."""
 
     accounts: Annotated[Texts | None, Doc("Ids of the accounts that will publish it.")] = None
-    brand: Annotated[Name | None, Doc("Brand of the draft; left out, it is that of its accounts.")] = None
+    brand: Annotated[Name | None, Doc("Brand of the draft. Left out: the brand of its accounts.")] = None
 
 
 class ScheduleBody(Strict):
@@ -43,7 +43,9 @@ class ScheduleBody(Strict):
 
     at: Annotated[str | None, Doc("When to publish: ISO 8601 with an offset, or local to `timezone`.")] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
-    allow_duplicate: Annotated[bool, Doc("Publish even if the same post for the same account exists.")] = False
+    allow_duplicate: Annotated[bool, Doc("Publish even if the account already has a post with the same content.")] = (
+        False
+    )
     allow_blackout: Annotated[bool, Doc("Publish even during a blackout.")] = False
 
 
@@ -58,7 +60,7 @@ class ScheduleBody(Strict):
 async def create_draft(body: DraftBody, context: Context, key: IdempotencyKey = None) -> Response:
     """Create draft.
 
-    Stores what is known of a post so far. What the networks accept is checked when the draft is scheduled.
+    Stores a post that is not complete yet. Postino checks the rules of the networks when you schedule the draft.
     """
 
     async def create(once: ResponseRecorder | None) -> Draft | None:
@@ -87,7 +89,7 @@ async def list_drafts(context: Context) -> JSONResponse:
 async def get_draft(draft_id: DraftId, context: Context) -> JSONResponse:
     """Get draft.
 
-    Returns one draft. A scheduled draft no longer exists; its posts do.
+    Returns one draft. A draft no longer exists after you schedule it.
     """
     return JSONResponse(render_draft(await get_visible_draft(context.app, context.caller, draft_id)))
 
@@ -96,7 +98,7 @@ async def get_draft(draft_id: DraftId, context: Context) -> JSONResponse:
 async def edit_draft(draft_id: DraftId, body: DraftBody, context: Context) -> JSONResponse:
     """Edit draft.
 
-    Fields that are left out stay as they are; fields that are null are removed.
+    Changes the given fields of a draft. Null removes a field.
     """
     before = await get_visible_draft(context.app, context.caller, draft_id)
     fields = json.loads(before.body) | dump_changes(body)
@@ -110,7 +112,7 @@ async def edit_draft(draft_id: DraftId, body: DraftBody, context: Context) -> JS
 async def delete_draft(draft_id: DraftId, context: Context) -> JSONResponse:
     """Delete draft.
 
-    Returns the draft as it was.
+    Deletes a draft and returns it.
     """
     draft = await get_visible_draft(context.app, context.caller, draft_id)
     return JSONResponse(render_draft(await context.app.store.remove_draft(draft)))
@@ -121,7 +123,7 @@ async def delete_draft(draft_id: DraftId, context: Context) -> JSONResponse:
     "/v1/drafts/{draft_id}/schedule",
     role=Role.EDITOR,
     responses=CREATED_RESPONSES,
-    errors={409: f"The idempotency key was used for another request, or a blackout forbids to publish now. {CHANGED}"},
+    errors={409: f"The idempotency key was used for another request, or a blackout is in force. {CHANGED}"},
 )
 async def schedule_draft(
     draft_id: DraftId, context: Context, body: ScheduleBody | None = None, key: IdempotencyKey = None

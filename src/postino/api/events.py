@@ -63,8 +63,8 @@ LastEventId = Annotated[
 async def stream_events(context: Context, last_event_id: LastEventId = None) -> StreamingResponse:
     """Stream events.
 
-    Sends Server-Sent Events from now on, or after the event with the given id. The stream does not end by itself; a
-    comment is sent every 15 seconds while nothing happens.
+    Sends Server-Sent Events from now on, or after the event with the given id. The stream does not end by itself. A
+    comment every 15 seconds without an event is a heartbeat.
     """
     after = parse_cursor(last_event_id or context.query[AFTER])
     accepts = make_filter(context.caller, frozenset(context.query[TYPES]))

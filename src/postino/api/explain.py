@@ -20,7 +20,7 @@ from postino.values.auth import Role
 from postino.values.time_zones import get_zone
 
 routes = Routes("explain")
-TIMEZONE = text_parameter("timezone", "IANA time zone of the times in the sentences; left out, it is UTC.")
+TIMEZONE = text_parameter("timezone", "IANA time zone of the times in the sentences. Left out: UTC.")
 
 
 class EvaluateBody(Strict):
@@ -28,7 +28,7 @@ class EvaluateBody(Strict):
 
     channel: Annotated[str, Doc("Channel of the job; for posts this is the network.")]
     account: Annotated[str | None, Doc("Account of the job.")] = None
-    brand: Annotated[str | None, Doc("Brand of the job; left out, it is that of its account.")] = None
+    brand: Annotated[str | None, Doc("Brand of the job. Left out: the brand of its account.")] = None
     queue: Annotated[str | None, Doc("Queue of the job: `high`, `default` or `low`.")] = None
     run_at: Annotated[
         str | None, Doc("When it would run: ISO 8601 with an offset, or local to `timezone`. Left out: now.")
@@ -68,7 +68,8 @@ async def explain_job(job_id: JobId, context: Context) -> JSONResponse:
 async def evaluate_job(body: EvaluateBody, context: Context) -> JSONResponse:
     """Evaluate job.
 
-    Returns whether a job could run at a time, and what would block it. Nothing is queued. The channel must be known.
+    Returns whether a job could run at a given time, and what would block it. The request queues nothing. The channel
+    must exist.
     """
     app, notes = context.app, list[str]()
     await choose_brand(app, context.caller, body.brand, body.account)

@@ -35,17 +35,15 @@ BUSY = "Another forecast is running. Try again in a moment."
 
 
 class ForecastBody(Strict):
-    """Which jobs, until when, and how fast they run."""
+    """The end of the forecast, filters and assumptions."""
 
-    until: Annotated[str, Doc("Until when: ISO 8601 with an offset, or local to `timezone`.")]
-    from_: Annotated[str | None, Doc("From when; left out, it is now.")] = Field(default=None, alias="from")
+    until: Annotated[str, Doc("End of the forecast: ISO 8601 with an offset, or local to `timezone`.")]
+    from_: Annotated[str | None, Doc("Start of the forecast. Left out: now.")] = Field(default=None, alias="from")
     timezone: Annotated[Name | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
     channel: Annotated[Name | None, Doc("Return only jobs of this channel.")] = None
     brand: Annotated[Name | None, Doc("Return only jobs of this brand.")] = None
-    workers: Annotated[int | None, Doc("Number of workers; left out, as many as are registered.")] = None
-    seconds_per_job: Annotated[float | None, Doc("How long each job takes; left out, as long as recent jobs took.")] = (
-        None
-    )
+    workers: Annotated[int | None, Doc("Number of workers. Left out: the number of registered workers.")] = None
+    seconds_per_job: Annotated[float | None, Doc("Duration of each job. Left out: the median of recent jobs.")] = None
     picture: Annotated[bool, Doc("Add a timeline as SVG.")] = False
 
 
@@ -53,7 +51,7 @@ class ForecastBody(Strict):
 async def create_forecast(body: ForecastBody, context: Context) -> JSONResponse:
     """Create forecast.
 
-    Returns which jobs would run when until a given time, and what those that are left would wait for. It covers at
+    Returns which jobs would run when, up to a given time, and what the other due jobs would wait for. It covers at
     most 5,000 jobs. Forecasts run one after the other.
     """
     notes: list[str] = []

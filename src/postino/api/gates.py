@@ -19,11 +19,11 @@ routes = Routes("gates")
 PausedScope = Annotated[
     Literal["all", "queue", "channel", "brand", "account"], Path(description="What to pause or resume.")
 ]
-CooledScope = Annotated[Literal["channel", "account"], Path(description="What is cooling down.")]
+CooledScope = Annotated[Literal["channel", "account"], Path(description="What the cooldown applies to.")]
 
 
 class GateBody(ReasonBody):
-    """Which one, and why."""
+    """The name of the object, and the reason."""
 
     name: Annotated[Name, Doc("Name of the queue, channel, brand or account; empty for `all`.")] = ""
 
@@ -32,7 +32,7 @@ class GateBody(ReasonBody):
 async def pause_gate(scope: PausedScope, body: GateBody, context: Context) -> JSONResponse:
     """Pause gate.
 
-    Starts no more jobs of the scope until it is resumed. Running jobs are not interrupted.
+    Starts no more jobs of the scope until you resume it. Running jobs continue.
     """
     app = context.app
     if scope == "channel":
@@ -48,7 +48,7 @@ async def pause_gate(scope: PausedScope, body: GateBody, context: Context) -> JS
 async def resume_gate(scope: PausedScope, body: GateBody, context: Context) -> JSONResponse:
     """Resume gate.
 
-    Starts jobs of a paused scope again, and returns the gate as it was.
+    Starts jobs of a paused scope again and returns the gate.
     """
     gate_control = context.app.gate_control
     gate = await gate_control.resume(Scope(scope), body.name, reason=body.reason, actor=context.caller.name)
@@ -59,8 +59,7 @@ async def resume_gate(scope: PausedScope, body: GateBody, context: Context) -> J
 async def end_cooldown(scope: CooledScope, body: GateBody, context: Context) -> JSONResponse:
     """End cooldown.
 
-    Ends a cooldown that a network's rate limit has caused before its time, and returns the gate as it was. The
-    network may limit the next request again.
+    Ends a cooldown early and returns its gate. The network may rate-limit the next request again.
     """
     gate_control = context.app.gate_control
     gate = await gate_control.end_cooldown(Scope(scope), body.name, reason=body.reason, actor=context.caller.name)

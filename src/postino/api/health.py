@@ -13,7 +13,7 @@ routes = Routes("health")
 async def check_liveness(context: Context) -> JSONResponse:
     """Check liveness.
 
-    Returns 200 while the process answers requests.
+    Returns 200 while the process responds to requests.
     """
     return JSONResponse({"status": "live"})
 
@@ -22,7 +22,7 @@ async def check_liveness(context: Context) -> JSONResponse:
 async def check_readiness(context: Context) -> JSONResponse:
     """Check readiness.
 
-    Returns 200 if the database answers too, else 503.
+    Returns 200 if the database responds too, else 503.
     """
     await context.app.store.gates()
     return JSONResponse({"status": "ready"})

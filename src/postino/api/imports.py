@@ -42,8 +42,8 @@ OTHER_FILE = "token: this is not the file that was checked. Check this one first
 async def import_posts(context: Context) -> JSONResponse:
     """Import posts.
 
-    Checks a CSV file and saves nothing (200). With `commit` and the `token` of that response the posts are created
-    (201); this can be repeated until it has succeeded.
+    Checks a CSV file and saves nothing (200). With `commit` and the `token` of that response it creates the posts
+    (201); you can repeat this request until it succeeds.
     """
     app, query, caller = context.app, context.query, context.caller
     file = await context.request.body()

@@ -55,7 +55,7 @@ class JobFilterBody(Strict):
 class ReplayJobBody(ReplayBody):
     """How to replay a failed job."""
 
-    payload: Annotated[Any, Doc("Another payload; left out, the job keeps its payload.")] = None
+    payload: Annotated[Any, Doc("Another payload. Left out: the job keeps its payload.")] = None
 
     def to_arguments(self) -> dict[str, Any]:
         payload = encode_payload(self.payload) if "payload" in self.model_fields_set else None
@@ -68,8 +68,8 @@ class BulkBody(Strict):
     action: Annotated[Literal["cancel", "replay", "resolve"], Doc("What to do with each job.")]
     ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
     filter: Annotated[JobFilterBody | None, Doc("Which jobs, if no ids are given.")] = None
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail. Required for `resolve`.")] = ""
-    force: Annotated[bool, Doc("Replay even jobs that failed for a reason that a replay does not remove.")] = False
+    reason: Annotated[Reason, Doc("The reason, for the audit trail. Required for `resolve`.")] = ""
+    force: Annotated[bool, Doc("Replay even jobs with the cause `permanent`, `poison` or `given_up`.")] = False
     verdict: Annotated[Literal["send_again", "give_up"] | None, Doc("For `resolve`: what to do with all of them.")] = (
         None
     )
@@ -102,7 +102,7 @@ async def run_bulk_action(body: BulkBody, context: Context) -> JSONResponse:
 async def cancel_job(job_id: JobId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Cancel job.
 
-    Cancels a job while nothing of it has been sent. A cancelled job cannot be reactivated.
+    Cancels a pending job of which Postino has sent nothing. This is final.
     """
     await get_editable_job(context.app, context.caller, job_id)
     reason = body.reason if body else ""
@@ -115,12 +115,12 @@ async def cancel_job(job_id: JobId, context: Context, body: ReasonBody | None = 
     legacy_path=f"{LEGACY_PATH}/{{job_id}}/replay",
     role=Role.EDITOR,
     responses={200: JobView},
-    errors={409: "The job has not failed, or failed for a reason that a replay does not remove (see `force`)."},
+    errors={409: "The job has not failed, or the cause of its failure requires `force`."},
 )
 async def replay_job(job_id: JobId, context: Context, body: ReplayJobBody | None = None) -> JSONResponse:
     """Replay job.
 
-    Runs a failed job again, with another payload if one is given. It keeps its id, its key and its history.
+    Runs a failed job again, with another payload if you pass one. The job keeps its id, its key and its history.
     """
     await get_editable_job(context.app, context.caller, job_id)
     arguments = (body or ReplayJobBody()).to_arguments()
@@ -137,7 +137,7 @@ async def replay_job(job_id: JobId, context: Context, body: ReplayJobBody | None
 async def resolve_job(job_id: JobId, body: ResolveBody, context: Context) -> JSONResponse:
     """Resolve job.
 
-    Records what a person found out about an uncertain job: it took effect, run it again, or give up.
+    Records what a person decides about an uncertain job: it succeeded, run it again, or give up.
     """
     await get_editable_job(context.app, context.caller, job_id)
     verdict, actor = parse_verdict(body), context.caller.name

@@ -53,33 +53,35 @@ PARENT = id_parameter("parent", "Only jobs that this job has created.", "the id 
 
 
 class JobBody(Strict):
-    """A job to queue. Its handler decides what the payload means."""
+    """A job to queue."""
 
     type: Annotated[Name, Doc("Type of the job, which selects its handler.")]
     channel: Annotated[
-        Name | None, Doc("Channel whose limits, circuit breaker and blackouts apply; left out, it is the type.")
+        Name | None, Doc("Channel whose cap, circuit breaker and blackouts apply. Left out: the type of the job.")
     ] = None
-    payload: Annotated[Any, Doc("Any JSON value; the handler gets it as it is.")] = None
+    payload: Annotated[Any, Doc("Input of the handler: any JSON value.")] = None
     run_at: Annotated[
         str | None, Doc("When to run: ISO 8601 with an offset, or local to `timezone`. Left out: now.")
     ] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
     idempotency_key: Annotated[
         Annotated[str, Field(min_length=1, max_length=500)] | None,
-        Doc("A key that is unique within the channel: a second job with the same key is not queued."),
+        Doc("A key that is unique for the channel and the account. Postino queues no second job with the same key."),
     ] = None
     queue: Annotated[str | None, Doc("Queue, which sets the priority: `high`, `default` or `low`.")] = None
-    account: Annotated[Name | None, Doc("Account the job works for; jobs of one account run one after the other.")] = (
-        None
-    )
-    brand: Annotated[Name | None, Doc("Brand of the job; left out, it is that of its account.")] = None
+    account: Annotated[
+        Name | None, Doc("Account of the job. Jobs of one account on one channel run one at a time.")
+    ] = None
+    brand: Annotated[Name | None, Doc("Brand of the job. Left out: the brand of its account.")] = None
     user_id: Annotated[Name | None, Doc("Id of the user in your own system, for your own use.")] = None
-    correlation_id: Annotated[Name | None, Doc("Id that connects this job with others, for your own use.")] = None
-    max_attempts: Annotated[int | None, Doc("How often the job is attempted; left out, its handler decides.")] = None
-    time_limit: Annotated[float | None, Doc("How many seconds an attempt may take; left out, its handler decides.")] = (
-        None
-    )
-    preview: Annotated[bool, Doc("Return what would be queued, and queue nothing.")] = False
+    correlation_id: Annotated[Name | None, Doc("Correlation id, for your own use.")] = None
+    max_attempts: Annotated[
+        int | None, Doc("Maximum number of attempts. Left out: the default of the channel or type.")
+    ] = None
+    time_limit: Annotated[
+        float | None, Doc("Maximum seconds per attempt. Left out: the default of the channel or type.")
+    ] = None
+    preview: Annotated[bool, Doc("Return the job that the request would queue, and queue nothing.")] = False
 
 
 @routes.add(
@@ -94,8 +96,8 @@ class JobBody(Strict):
 async def create_job(body: JobBody, context: Context, key: IdempotencyKey = None) -> Response:
     """Create job.
 
-    Queues a job (201). If a job with the same `idempotency_key` exists it is returned unchanged (200). With `preview`
-    it returns what would be queued and queues nothing (200).
+    Queues a job (201). If a job with the same `idempotency_key` exists, the request returns that job unchanged (200).
+    With `preview` it returns the job that it would queue, and queues nothing (200).
     """
     if body.preview:
         return JSONResponse(await preview_job(context, *await build_job(context, body)))
@@ -113,7 +115,7 @@ async def create_job(body: JobBody, context: Context, key: IdempotencyKey = None
 async def list_jobs(context: Context) -> JSONResponse:
     """List jobs.
 
-    Newest first. Posts are jobs of the type `postino.post`.
+    Returns live and finished jobs, newest first. Posts are jobs of the type `postino.post`.
     """
     page = await context.app.store.jobs_page(parse_filter(context.query, context.caller))
     cursor = None if page.next is None else str(page.next)

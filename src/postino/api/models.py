@@ -34,7 +34,10 @@ class MediaBody(Strict):
     url: Annotated[str | None, Doc("Where the file can be downloaded.")] = None
     id: Annotated[str | None, Doc("Reserved for uploads, which do not exist yet; leave it out.")] = None
     alt: Annotated[str, Doc("Alternative text for people who cannot see the image.")] = ""
-    kind: Annotated[Literal["image", "video"] | None, Doc("What it is; left out, the file's type decides.")] = None
+    kind: Annotated[
+        Literal["image", "video"] | None,
+        Doc("Kind of file. Left out: the extension of the URL decides; if unknown, `image`."),
+    ] = None
 
     @property
     def known_kind(self) -> MediaKind | None:
@@ -42,13 +45,11 @@ class MediaBody(Strict):
 
 
 class TextBody(Strict):
-    text: Annotated[str | None, Doc("The text of the post. It may hold placeholders such as `{{name}}`.")] = None
-    thread: Annotated[
-        Texts | None, Doc("Further texts, which are published as replies to the first where the network has threads.")
-    ] = None
+    text: Annotated[str | None, Doc("The text of the post. It may contain placeholders such as `{{name}}`.")] = None
+    thread: Annotated[Texts | None, Doc("Further texts of a thread. Each one is a reply to the text before it.")] = None
     title: Annotated[str | None, Doc("Title, for networks that have one.")] = None
     hashtags: Annotated[
-        Texts | None, Doc("Hashtags without `#`; they are added to the text as the network wants them.")
+        Texts | None, Doc("Hashtags, with or without `#`. Postino appends those that the text does not contain.")
     ] = None
     media: Annotated[Annotated[list[MediaBody], Field(fail_fast=True)] | None, Doc("Images and videos, in order.")] = (
         None
@@ -56,7 +57,7 @@ class TextBody(Strict):
 
 
 class OverrideBody(TextBody):
-    """What is different on one network. Fields that are left out are as everywhere."""
+    """Fields that differ on one network. Other fields keep their common value."""
 
     options: Annotated[dict[str, Any], Doc("Options of the network, such as its visibility or category.")] = Field(
         default_factory=dict
@@ -66,16 +67,17 @@ class OverrideBody(TextBody):
 class ContentBody(TextBody):
     placeholders: Annotated[dict[str, str] | None, Doc("Values of the placeholders in the texts, by name.")] = None
     overrides: Annotated[
-        dict[str, OverrideBody] | None, Doc("What is different on a network, by the network's name.")
+        dict[str, OverrideBody] | None, Doc("Fields that differ on a network, by the network's name.")
     ] = None
     first_comment: Annotated[
         str | None, Doc("Reserved for a first comment, which is not supported yet; leave it out.")
     ] = None
     publish_until: Annotated[
-        str | None, Doc("Time after which the post must not be published any more; it fails instead.")
+        str | None, Doc("Time after which Postino does not publish the post; the post fails instead.")
     ] = None
     at: Annotated[
-        str | None, Doc("When to publish: ISO 8601 with an offset, or local to `timezone`. Left out: now.")
+        str | None,
+        Doc("When to publish: ISO 8601 with an offset, or local to `timezone`. Left out: now; in an edit, no change."),
     ] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
 
@@ -88,37 +90,41 @@ class PostBody(ContentBody):
         Field(json_schema_extra={"minItems": 1, "maxItems": MAX_ACCOUNTS}),
         Doc("Ids of the accounts that publish it, such as `mastodon:acme`."),
     ]
-    preview: Annotated[bool, Doc("Return how the posts would look, and create nothing.")] = False
-    allow_duplicate: Annotated[bool, Doc("Publish even if the same post for the same account exists.")] = False
+    preview: Annotated[bool, Doc("Return the rendered posts, and create nothing.")] = False
+    allow_duplicate: Annotated[bool, Doc("Publish even if the account already has a post with the same content.")] = (
+        False
+    )
     allow_blackout: Annotated[bool, Doc("Publish even during a blackout.")] = False
 
 
 class ReasonBody(Strict):
-    """Why somebody does this."""
+    """The reason for an action."""
 
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 class RequiredReasonBody(Strict):
-    """Why somebody does this; it must be given."""
+    """The reason for an action; required."""
 
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")]
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")]
 
 
 class ReplayBody(ReasonBody):
     """How to replay a failed post."""
 
-    force: Annotated[bool, Doc("Replay even if it failed for a reason that a replay does not remove.")] = False
+    force: Annotated[bool, Doc("Replay even if the cause of the failure is `permanent`, `poison` or `given_up`.")] = (
+        False
+    )
 
 
 class ResolveBody(Strict):
-    """What a person found out about an uncertain post or job."""
+    """What a person decides about an uncertain post or job."""
 
     verdict: Annotated[
         Literal["live", "send_again", "give_up"],
-        Doc("`live`: it was published. `send_again`: it was not, publish it. `give_up`: it failed."),
+        Doc("`live`: it was published. `send_again`: it was not published; send it again. `give_up`: it fails."),
     ]
     reason: Annotated[
-        str, Field(min_length=1, max_length=MAX_REASON), Doc("How it was found out; it is stored in the audit trail.")
+        str, Field(min_length=1, max_length=MAX_REASON), Doc("How the person found out, for the audit trail.")
     ]
     remote_id: Annotated[Name | None, Doc("Id of the post on its network; required for `live`.")] = None

@@ -29,9 +29,9 @@ NO_CHANGE = (
 
 
 class EditBody(ContentBody):
-    """What to change. Fields that are left out stay as they are."""
+    """The fields to change. Other fields keep their values."""
 
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 class PublishNowBody(ReasonBody):
@@ -50,7 +50,7 @@ class PublishNowBody(ReasonBody):
 async def edit_post(post_id: PostId, body: EditBody, context: Context) -> JSONResponse:
     """Edit post.
 
-    Changes the content of a post, or the time at which it is published, while nothing of it has been sent.
+    Changes the content or the time of a post of which Postino has sent nothing.
     """
     app = context.app
     before = await get_editable_post(app, context.caller, post_id)
@@ -80,12 +80,13 @@ async def edit_post(post_id: PostId, body: EditBody, context: Context) -> JSONRe
     "/v1/posts/{post_id}/publish-now",
     role=Role.EDITOR,
     responses={200: PostView},
-    errors={409: "The post is not waiting, or a blackout forbids it; the error names the next free time."},
+    errors={409: "The post is not waiting, or a blackout is in force; then the error names the next free time."},
 )
 async def publish_post_now(post_id: PostId, context: Context, body: PublishNowBody | None = None) -> JSONResponse:
     """Publish post now.
 
-    Publishes a scheduled post immediately. During a blackout it is refused unless `allow_blackout` is true.
+    Publishes a scheduled post immediately. During a blackout Postino refuses the request unless `allow_blackout` is
+    true.
     """
     body = body or PublishNowBody()
     act = context.act(body.reason)
@@ -104,7 +105,7 @@ async def publish_post_now(post_id: PostId, context: Context, body: PublishNowBo
 async def cancel_post(post_id: PostId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Cancel post.
 
-    Cancels a post while nothing of it has been sent. A cancelled post cannot be reactivated.
+    Cancels a post of which Postino has sent nothing. This is final.
     """
     reason = body.reason if body else ""
     return await run_and_render(
@@ -117,12 +118,12 @@ async def cancel_post(post_id: PostId, context: Context, body: ReasonBody | None
     "/v1/posts/{post_id}/replay",
     role=Role.EDITOR,
     responses={200: PostView},
-    errors={409: "The post has not failed, or failed for a reason that a replay does not remove (see `force`)."},
+    errors={409: "The post has not failed, or the cause of its failure requires `force`."},
 )
 async def replay_post(post_id: PostId, context: Context, body: ReplayBody | None = None) -> JSONResponse:
     """Replay post.
 
-    Publishes a failed post again. It keeps its id, its key and its history.
+    Publishes a failed post again. The post keeps its id, its key and its history.
     """
     body = body or ReplayBody()
     how: dict[str, Any] = {"force": body.force, "reason": body.reason, "actor": context.caller.name}
@@ -139,7 +140,7 @@ async def replay_post(post_id: PostId, context: Context, body: ReplayBody | None
 async def resolve_post(post_id: PostId, body: ResolveBody, context: Context) -> JSONResponse:
     """Resolve post.
 
-    Records what a person found out about an uncertain post: it is live, send it again, or give up.
+    Records what a person decides about an uncertain post: it is live, send it again, or give up.
     """
     how = {"reason": body.reason, "actor": context.caller.name}
     return await run_and_render(context, post_id, lambda: context.app.resolve(post_id, parse_verdict(body), **how))

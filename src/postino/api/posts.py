@@ -66,13 +66,15 @@ STATUS_FILTER = choices_parameter("status", "Only posts with one of these status
 FLAGS = choices_parameter("flags", "Only posts with one of these flags, separated by commas.", [*Flag])
 FROM = text_parameter("from", "Only posts scheduled at or after this time.")
 TO = text_parameter("to", "Only posts scheduled before this time.")
-TEXT = text_parameter("text", "Only posts whose text, title or hashtags contain this, in any case.")
-CURSOR = text_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.")
+TEXT = text_parameter(
+    "text", "Only posts whose title, text, thread, hashtags or overrides contain this text; case is ignored."
+)
+CURSOR = text_parameter("cursor", "The `next_cursor` of the previous page. Leave it out to get the first page.")
 FILTERS = (STATUS_FILTER, NETWORK, ACCOUNT, BRAND, FROM, TO, TIMEZONE, TEXT, FLAGS, LIMIT, CURSOR)
 
 
 class ValidateBody(PostBody):
-    """A post to check. Even a body that no post could have gets a list of its problems."""
+    """A post to check. The request accepts an invalid post and lists its problems."""
 
     accounts: Annotated[Texts, Doc("Ids of the accounts that would publish it.")]
 
@@ -82,7 +84,7 @@ class ValidateBody(PostBody):
     "/v1/posts",
     role=Role.EDITOR,
     responses=CREATED_RESPONSES | {200: CREATED | PreviewResultView},
-    errors={409: "The idempotency key was used for another request, or a blackout forbids to publish now."},
+    errors={409: "The idempotency key was used for another request, or a blackout is in force."},
     links=(
         Link(201, "/v1/posts/{post_id}", "/posts/0/id"),
         Link(202, "/v1/contents/{content_id}", "/content_id"),
@@ -91,9 +93,8 @@ class ValidateBody(PostBody):
 async def create_post(body: PostBody, context: Context, key: IdempotencyKey = None) -> Response:
     """Create post.
 
-    Schedules a post for each account (201), or publishes it now if `at` is left out (202). If the same posts exist
-    already they are returned unchanged (200). With `preview` it returns how the posts would look and creates nothing
-    (200).
+    Schedules a post for each account (201), or publishes it now if `at` is left out (202). If the same posts exist,
+    the request returns them unchanged (200). With `preview` it returns the rendered posts and creates nothing (200).
     """
     if body.preview:
         return await preview_posts(context, body)
@@ -104,7 +105,7 @@ async def create_post(body: PostBody, context: Context, key: IdempotencyKey = No
 async def validate_post(body: ValidateBody, context: Context) -> JSONResponse:
     """Validate post.
 
-    Lists everything that would prevent the post from being published, account by account. Nothing is created.
+    Lists all problems that would prevent publishing, for each account. The request creates nothing.
     """
     accounts = await list_visible_accounts(context.app, context.caller)
     return JSONResponse(await validate(context.app, body, accounts))
@@ -121,7 +122,7 @@ async def validate_post(body: ValidateBody, context: Context) -> JSONResponse:
 async def list_posts(context: Context) -> JSONResponse:
     """List posts.
 
-    Newest first. With `from` or `to` the list is ordered by scheduled time, latest first.
+    Returns posts, newest first. With `from` or `to` the order is by scheduled time, latest first.
     """
     query = context.query
     check_network(context.app, query[NETWORK])
@@ -147,7 +148,7 @@ async def get_content(
 ) -> JSONResponse:
     """Get content.
 
-    Returns what one request asked to publish, with its posts on all accounts and their common status.
+    Returns a content with its posts on all accounts and their common status.
     """
     return JSONResponse(await (await PostViews.load(context.app)).load_content(content_id, context.caller.brands))
 

@@ -137,13 +137,13 @@ def to_cursor(place: PageCursor) -> str:
 
 FLAG_SCHEMA = {"type": "boolean", "default": False}
 EARLIER = "the `next_cursor` of an earlier response"
-LIMIT = integer_parameter("limit", "How many entries a page holds.", MIN_LIMIT, MAX_LIMIT, DEFAULT_LIMIT)
-CURSOR = id_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.", EARLIER)
+LIMIT = integer_parameter("limit", "Maximum number of entries on a page.", MIN_LIMIT, MAX_LIMIT, DEFAULT_LIMIT)
+CURSOR = id_parameter("cursor", "The `next_cursor` of the previous page. Leave it out to get the first page.", EARLIER)
 PAGE: tuple[Parameter[Any], ...] = (LIMIT, CURSOR)
-BRAND = text_parameter("brand", "Only those of this brand.")
-NETWORK = text_parameter("network", "Only those of this network, such as `mastodon`.")
-ACCOUNT = text_parameter("account", "Only those of this account, such as `mastodon:acme`.")
+BRAND = text_parameter("brand", "Only entries of this brand.")
+NETWORK = text_parameter("network", "Only entries of this network, such as `mastodon`.")
+ACCOUNT = text_parameter("account", "Only entries of this account, such as `mastodon:acme`.")
 TYPE = text_parameter("type", "Only jobs of this type.")
 CHANNEL = text_parameter("channel", "Only jobs of this channel; for posts this is the network.")
 TIMEZONE = text_parameter("timezone", "IANA time zone of times without an offset, such as `Europe/Rome`.")
-REASON = text_parameter("reason", "Why; it is stored in the audit trail.")
+REASON = text_parameter("reason", "The reason, for the audit trail.")

@@ -20,7 +20,7 @@ routes = Routes("queues")
 class CapBody(ReasonBody):
     """How many jobs of a channel may run at once."""
 
-    most: Annotated[int | None, Doc("The maximum over all workers; null restores the one of the settings.")]
+    most: Annotated[int | None, Doc("The cap, across all workers. Null restores the cap from the settings.")]
 
 
 @routes.add("GET", "/v1/queues", role=Role.VIEWER, all_brands=True, responses={200: QueuesView})
@@ -49,7 +49,7 @@ async def set_channel_cap(
 ) -> JSONResponse:
     """Set channel cap.
 
-    Limits how many jobs of a channel run at once over all workers; null restores the limit of the settings.
+    Limits how many jobs of a channel run at once, across all workers. Null restores the cap from the settings.
     """
     app = context.app
     await app.gate_control.check_channel(channel, app.config.channels)

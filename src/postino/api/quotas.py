@@ -19,7 +19,7 @@ from postino.values.post import StoredAccount
 from postino.wiring import Postino
 
 routes = Routes("quotas")
-CURSOR = text_parameter("cursor", "The `next_cursor` of the page before; leave it out for the first page.")
+CURSOR = text_parameter("cursor", "The `next_cursor` of the previous page. Leave it out to get the first page.")
 
 
 @routes.add(

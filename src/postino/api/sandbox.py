@@ -51,7 +51,7 @@ FAULT = "What goes wrong: `network`, `fault`, `times` or `rate`, and optionally 
 async def list_sandbox_posts(context: Context) -> Response:
     """List sandbox posts.
 
-    Returns what the simulated networks have published, in order.
+    Returns the posts that the simulated networks have published, in order.
     """
     return await forward(context, "published")
 
@@ -166,7 +166,7 @@ async def delete_fault(fault_id: Annotated[int, Path(description="Id of the faul
 async def reset_sandbox(context: Context) -> Response:
     """Reset sandbox.
 
-    Starts a new epoch: the simulated networks have published nothing and have no faults.
+    Starts a new epoch: the simulated networks have no posts and no faults.
     """
     return await forward(context, "reset", {})
 

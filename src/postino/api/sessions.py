@@ -55,14 +55,14 @@ class LoginBody(Strict):
     responses={200: SessionView},
     errors={
         401: "The user name or the password is wrong.",
-        403: "The connection is not secure, or another site sent this.",
+        403: "The connection is not secure, or another site sent this request.",
     },
 )
 async def log_in(body: LoginBody, context: Context) -> JSONResponse:
     """Log in.
 
-    Signs a browser in: sets the session cookie and returns the `csrf_token` that its changes need. Programs use an API
-    key instead.
+    Signs a browser in: sets the session cookie and returns the `csrf_token`, which every request other than GET needs.
+    Programs use an API key instead.
     """
     request = context.request
     check_secure(request)
@@ -104,7 +104,7 @@ async def follow_sign_in_link(context: Context) -> Response:
 async def get_caller(context: Context) -> JSONResponse:
     """Get caller.
 
-    Returns who sends this request, with their role and brands; for a browser also the `csrf_token`.
+    Returns the name, role and brands of the caller; for a browser also the `csrf_token`.
     """
     return JSONResponse(render_caller(context.caller), headers=NO_STORE)
 

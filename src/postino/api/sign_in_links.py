@@ -17,7 +17,8 @@ routes = Routes("users")
 async def create_sign_in_link(user_id: UserId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Create sign-in link.
 
-    Returns a path on this server that signs the user in where it is opened. It works once, within ten minutes.
+    Returns a path on this server. A browser that opens the path is signed in as the user. The link works once, within
+    ten minutes.
     """
     user = await context.app.store.user(user_id)
     token = await context.app.sign_in.create_link(user_id, context.act(body.reason if body else ""))

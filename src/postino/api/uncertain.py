@@ -90,8 +90,8 @@ async def get_uncertain_job(job_id: JobId, context: Context) -> JSONResponse:
 async def look_up_uncertain_job(job_id: JobId, context: Context) -> JSONResponse:
     """Look up uncertain job.
 
-    Searches the network for the post: `found` with the candidates, `not_found` or `cannot_tell`. Nothing is changed;
-    use `POST /v1/jobs/{job_id}/resolve` to record the result.
+    Searches the network for the post: `found` with the candidates, `not_found` or `cannot_tell`. The request changes
+    nothing; use `POST /v1/jobs/{job_id}/resolve` to record the result.
     """
     app = context.app
     job = await get_editable_job(app, context.caller, job_id)

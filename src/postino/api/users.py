@@ -26,20 +26,20 @@ class UserBody(Strict):
 
     name: Annotated[str, Doc("Name to sign in with.")]
     role: Annotated[str, Doc("What the user may do: `viewer`, `editor` or `owner`.")]
-    password: Annotated[str | None, Doc("Password; left out, the user can sign in only with a sign-in link.")] = None
-    brands: Annotated[Texts | None, Doc("Brands the user has access to; left out, all brands.")] = None
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    password: Annotated[str | None, Doc("Password. Left out: the user can sign in only with a sign-in link.")] = None
+    brands: Annotated[Texts | None, Doc("Brands that the user has access to. Left out: all brands.")] = None
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 class EditUserBody(Strict):
-    """What to change. Fields that are left out stay as they are."""
+    """The fields to change. Other fields keep their values."""
 
     role: Annotated[str | None, Doc("What the user may do: `viewer`, `editor` or `owner`.")] = None
     password: Annotated[
         str | None, Doc("New password; it ends all sessions of the user. Null removes the password.")
     ] = None
-    brands: Annotated[Texts | None, Doc("Brands the user has access to; null means all brands.")] = None
-    reason: Annotated[Reason, Doc("Why; it is stored in the audit trail.")] = ""
+    brands: Annotated[Texts | None, Doc("Brands that the user has access to. Null: all brands.")] = None
+    reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 @routes.add(
@@ -54,7 +54,7 @@ class EditUserBody(Strict):
 async def create_user(body: UserBody, context: Context) -> JSONResponse:
     """Create user.
 
-    Adds a person who may sign in.
+    Adds a person who can sign in.
     """
     role, act = parse_role(body.role), context.act(body.reason)
     user = await context.app.users.add(body.name, role, password=body.password, brands=body.brands, act=act)

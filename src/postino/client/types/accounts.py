@@ -28,7 +28,9 @@ class AccountView(TypedDict):
 class AccountCheckView(TypedDict):
     """Whether the network accepts the credentials of an account."""
 
-    works: Annotated[bool | None, Doc("True if it does, false if not, null if the check had no result.")]
+    works: Annotated[
+        bool | None, Doc("True if the network accepts the credentials, false if not, null if the check had no result.")
+    ]
     message: Annotated[str, Doc("The result in one sentence.")]
     account: Annotated[AccountView, Doc("The account after the check.")]
 
@@ -39,7 +41,7 @@ class BrandView(TypedDict):
     brand: Annotated[str, Doc("Name of the brand.")]
     accounts: Annotated[int, Doc("Number of accounts.")]
     posts: Annotated[dict[Status, int], Doc("Number of posts by status.")]
-    counted_at_most: Annotated[int, Doc("Numbers of posts stop at this value.")]
+    counted_at_most: Annotated[int, Doc("Maximum of each number of posts; the real number may be higher.")]
 
 
 class QuotaView(TypedDict):
@@ -50,7 +52,7 @@ class QuotaView(TypedDict):
     quota: Annotated[str, Doc("Name of the quota.")]
     whose: Annotated[Literal["account", "channel"], Doc("Whether each account has its own quota or all share one.")]
     most: Annotated[int, Doc("Maximum in one period.")]
-    left: Annotated[int, Doc("What is left of it now.")]
+    left: Annotated[int, Doc("Number that is left now.")]
     free_at: Annotated[Timestamp | None, Doc("When the quota allows the next post; null if it does now.")]
     period_seconds: Annotated[float | None, Doc("Length of a rolling period; null for a calendar period.")]
     calendar: Annotated[CalendarWindow | None, Doc("Calendar period; null for a rolling period.")]

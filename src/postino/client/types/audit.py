@@ -16,8 +16,8 @@ class AuditEntryView(TypedDict):
     at: Annotated[Timestamp, Doc("When it happened.")]
     actor: Annotated[str, Doc("Who did it.")]
     action: Annotated[str, Doc("What was done.")]
-    subject: Annotated[str, Doc("What it was done to.")]
-    reason: Annotated[str, Doc("The reason that was given.")]
+    subject: Annotated[str, Doc("Object of the action.")]
+    reason: Annotated[str, Doc("Reason of the actor.")]
     detail: Annotated[str, Doc("Further details.")]
     hash: Annotated[str, Doc("Hash of this entry and the one before it.")]
 

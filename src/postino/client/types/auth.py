@@ -28,7 +28,7 @@ class CreatedApiKeyView(ApiKeyView):
     """A new API key with its secret."""
 
     key: Annotated[str, Doc("The secret. Postino never shows it again.")]
-    notes: Annotated[list[str], Doc("Hints about the key.")]
+    notes: Annotated[list[str], Doc("Notes about the key.")]
 
 
 class UserView(TypedDict):

@@ -26,5 +26,5 @@ class ExplanationView(TypedDict):
 
     sentence: Annotated[str, Doc("The explanation in one sentence.")]
     runnable: Annotated[bool, Doc("True if nothing blocks the job.")]
-    eta: Annotated[Timestamp | None, Doc("Expected start; null if only a person can unblock the job.")]
+    eta: Annotated[Timestamp | None, Doc("Expected start; null if it depends on a person or on other jobs.")]
     blockers: Annotated[list[BlockerView], Doc("Everything that blocks the job.")]

@@ -80,4 +80,4 @@ ForecastView = TypedDict(
         "picture": NotRequired[Annotated[str, Doc("The forecast as an SVG image.")]],
     },
 )
-ForecastView.__doc__ = "Which jobs would run when, and which would not, as things are now."
+ForecastView.__doc__ = "Which jobs would run when, and which jobs would not run, if nothing changes."

@@ -12,17 +12,19 @@ from postino.client.types.workers import RegisteredWorkerView
 
 
 class BlackoutView(TypedDict):
-    """A time window, once or weekly, in which nothing is published."""
+    """A window of local time, on some or all days of the week, in which Postino publishes nothing."""
 
     id: Annotated[Uuid, Doc("Id of the blackout.")]
     scope: Annotated[BlackoutScope, Doc("What the blackout applies to.")]
     channel: NotRequired[Annotated[str, Doc("The channel, if that is the scope.")]]
     brand: NotRequired[Annotated[str, Doc("The brand, if that is the scope.")]]
     account: NotRequired[Annotated[str, Doc("The account, if that is the scope.")]]
-    start: Annotated[str, Doc("Start: local date and time, or time of day if weekly.")]
-    end: Annotated[str, Doc("End: local date and time, or time of day if weekly.")]
+    start: Annotated[str, Doc("Local time at which the window starts, such as `22:00`.")]
+    end: Annotated[str, Doc("Local time at which the window ends, on the same or the next day.")]
     timezone: Annotated[str, Doc("Time zone of `start` and `end`.")]
-    days: Annotated[list[int], Doc("Days of the week, 0 is Monday; empty if the blackout happens once.")]
+    days: Annotated[
+        list[int], Doc("Weekdays on which the window starts, from 0 (Sunday) to 6 (Saturday); empty for every day.")
+    ]
     reason: Annotated[str | None, Doc("Why the blackout exists.")]
     sentence: Annotated[str, Doc("The blackout in one sentence.")]
 
@@ -45,7 +47,7 @@ class CreatedBlackoutView(BlackoutView):
 
     shifts: Annotated[list[DelayedJobView], Doc("The first jobs that the blackout delays.")]
     more: Annotated[int, Doc("Number of further jobs that it delays.")]
-    unlooked: Annotated[bool, Doc("True if there are more jobs than Postino checked.")]
+    unlooked: Annotated[bool, Doc("True if Postino did not check all jobs.")]
     preview: Annotated[bool, Doc("True if nothing was saved.")]
 
 
@@ -53,7 +55,9 @@ class CircuitView(TypedDict):
     """The circuit breaker of one service."""
 
     service: Annotated[str, Doc("Name of the service.")]
-    state: Annotated[CircuitState, Doc("Closed lets requests pass, open blocks them, half-open lets probes pass.")]
+    state: Annotated[
+        CircuitState, Doc("Closed: Postino calls the service. Open: it makes no calls. Half-open: it sends probes.")
+    ]
     since_at: Annotated[Timestamp | None, Doc("When the state began.")]
     until_at: Annotated[Timestamp | None, Doc("When the circuit becomes half-open; null if only a person closes it.")]
     failures: Annotated[int, Doc("Number of recent failures.")]
@@ -82,7 +86,7 @@ class GateView(TypedDict):
     kind: Annotated[GateKind, Doc("Why the gate is closed.")]
     since_at: Annotated[Timestamp | None, Doc("When the gate closed.")]
     until_at: Annotated[Timestamp | None, Doc("When the gate opens; null if only a person opens it.")]
-    reason: Annotated[str | None, Doc("The reason that was given.")]
+    reason: Annotated[str | None, Doc("Reason of the actor.")]
     by_hand: Annotated[bool, Doc("True if a person closed it.")]
     sentence: Annotated[str, Doc("The gate in one sentence.")]
 

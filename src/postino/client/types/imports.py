@@ -21,17 +21,17 @@ class ImportProblemView(TypedDict):
 
 
 class ImportView(TypedDict):
-    """A CSV file of posts and how far its import has come."""
+    """A CSV file of posts and the progress of its import."""
 
     id: Annotated[Uuid, Doc("Id of the import.")]
     state: Annotated[ImportState, Doc("Checked, saving or saved.")]
-    token: Annotated[str, Doc("Pass it to save the posts of the checked file.")]
+    token: Annotated[str, Doc("Pass this token to save the posts of the checked file.")]
     timezone: Annotated[str | None, Doc("Time zone of times without an offset.")]
     rows: Annotated[int, Doc("Number of rows.")]
     looked: Annotated[int, Doc("Number of rows that are saved so far.")]
     created: Annotated[int, Doc("Number of posts created.")]
     known: Annotated[int, Doc("Number of posts that an earlier import had created.")]
-    posts: Annotated[int, Doc("Number of posts that the file makes.")]
+    posts: Annotated[int, Doc("Number of posts in the file.")]
     bad: Annotated[int, Doc("Number of rows with errors.")]
     faults: Annotated[list[ImportProblemView], Doc("The first problems.")]
     more_faults: Annotated[int, Doc("Number of further problems.")]

@@ -21,7 +21,7 @@ class JobView(TypedDict):
     queue: Annotated[QueueName, Doc("Queue, which sets the priority.")]
     state: Annotated[State, Doc("State of the job.")]
     payload: Annotated[Any, Doc("Input of the handler.")]
-    idempotency_key: Annotated[str, Doc("Unique key of the job within its channel.")]
+    idempotency_key: Annotated[str, Doc("Idempotency key of the job, unique within its channel.")]
     scheduled_at: Annotated[Timestamp, Doc("When the job was scheduled to run.")]
     run_at: Annotated[Timestamp | None, Doc("When the job runs next; null if it waits for a person.")]
     created_at: Annotated[Timestamp, Doc("When the job was created.")]
@@ -35,7 +35,7 @@ class JobView(TypedDict):
     backoff: Annotated[Any, Doc("Delays between attempts; null for the default of the job type.")]
     time_limit: Annotated[float | None, Doc("Maximum seconds per attempt; null for the default of the job type.")]
     generation: Annotated[int, Doc("Increases by one each time the job is replayed.")]
-    rescues: Annotated[int, Doc("How often the job was taken from a worker that stopped responding.")]
+    rescues: Annotated[int, Doc("How often a worker rescued the job from a dead worker.")]
     deferrals: Annotated[int, Doc("How often the job was deferred without using up an attempt.")]
     deferral_reason: Annotated[str | None, Doc("Reason of the current deferral.")]
     may_be_live: Annotated[bool, Doc("True if the network may have received something of the job.")]
@@ -54,7 +54,7 @@ class JobView(TypedDict):
 class QueuedJobView(JobView):
     """A job that was queued, or the existing job with the same idempotency key."""
 
-    notes: Annotated[list[str], Doc("Hints about the job, such as a blackout that delays it.")]
+    notes: Annotated[list[str], Doc("Notes about the job, such as a blackout that delays it.")]
 
 
 class JobDetailsView(JobView):
@@ -68,7 +68,7 @@ class EvaluationView(TypedDict):
 
     runnable: Annotated[bool, Doc("True if nothing blocks the job at that time.")]
     in_blackout: Annotated[bool, Doc("True if a blackout covers that time.")]
-    has_collision: Annotated[bool, Doc("True if another job of the account runs at that time.")]
+    has_collision: Annotated[bool, Doc("True if another job of the account is scheduled within a minute of that time.")]
     blockers: Annotated[list[BlockerView], Doc("Everything that blocks the job at that time.")]
 
 
@@ -78,7 +78,7 @@ class JobEvaluationView(TypedDict):
     channel: Annotated[str, Doc("Channel of the job.")]
     run_at: Annotated[Timestamp, Doc("The time that was evaluated.")]
     evaluation: Annotated[EvaluationView, Doc("Whether the job could run then.")]
-    notes: Annotated[list[str], Doc("Hints about the job, such as a blackout that delays it.")]
+    notes: Annotated[list[str], Doc("Notes about the job, such as a blackout that delays it.")]
 
 
 class JobPreviewView(JobEvaluationView):

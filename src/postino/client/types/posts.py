@@ -38,7 +38,7 @@ class PostView(TypedDict):
 class EditedPostView(PostView):
     """A post after an edit."""
 
-    notes: Annotated[list[str], Doc("Hints about the post, such as a blackout that delays it.")]
+    notes: Annotated[list[str], Doc("Notes about the post, such as a blackout that delays it.")]
 
 
 class PostDetailsView(PostView):
@@ -58,14 +58,14 @@ class CreatedPostsView(TypedDict):
     content_id: Annotated[Uuid, Doc("Id of the content.")]
     status: Annotated[ContentStatus, Doc("Status of all posts together.")]
     posts: Annotated[list[PostView], Doc("The posts.")]
-    notes: Annotated[list[str], Doc("Hints about the posts, such as a blackout that delays them.")]
+    notes: Annotated[list[str], Doc("Notes about the posts, such as a blackout that delays them.")]
 
 
 class CreatedPostView(PostView):
-    """The only post that a request created: the fields of the post itself, and the same post in `posts`."""
+    """The only post that a request created. `posts` contains the same post."""
 
     posts: Annotated[list[PostView], Doc("The post.")]
-    notes: Annotated[list[str], Doc("Hints about the post, such as a blackout that delays it.")]
+    notes: Annotated[list[str], Doc("Notes about the post, such as a blackout that delays it.")]
 
 
 class MediaView(TypedDict):
@@ -88,7 +88,7 @@ class OverrideView(TypedDict):
 
 
 class ContentView(TypedDict):
-    """What was written once for one or more accounts."""
+    """The text, media and options of one or more posts."""
 
     id: Annotated[Uuid, Doc("Id of the content.")]
     status: Annotated[ContentStatus, Doc("Status of all posts together.")]
@@ -135,7 +135,7 @@ class PreviewResultView(TypedDict):
 
     preview: Annotated[Literal[True], Doc("Always true.")]
     posts: Annotated[list[PostPreviewView], Doc("One preview for each account.")]
-    notes: Annotated[list[str], Doc("Hints about the posts, such as a blackout that delays them.")]
+    notes: Annotated[list[str], Doc("Notes about the posts, such as a blackout that delays them.")]
 
 
 class ValidationResultView(TypedDict):
@@ -144,4 +144,4 @@ class ValidationResultView(TypedDict):
     valid: Annotated[bool, Doc("True if there are no errors.")]
     problems: Annotated[list[AccountProblemView], Doc("Errors and warnings of all accounts.")]
     posts: Annotated[list[PostPreviewView], Doc("One preview for each account.")]
-    notes: Annotated[list[str], Doc("Hints about the posts, such as a blackout that delays them.")]
+    notes: Annotated[list[str], Doc("Notes about the posts, such as a blackout that delays them.")]

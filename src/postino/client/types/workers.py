@@ -23,10 +23,12 @@ class WorkerView(RegisteredWorkerView):
     """A worker process and what it does now."""
 
     running: Annotated[int, Doc("Number of jobs that the worker runs.")]
-    here: Annotated[bool, Doc("True if the worker's heartbeats arrive.")]
+    here: Annotated[bool, Doc("True if the worker is alive.")]
 
 
 class HealthView(TypedDict):
     """The result of a health check."""
 
-    status: Annotated[Literal["live", "ready"], Doc("`live`: the process responds; `ready`: so does the database.")]
+    status: Annotated[
+        Literal["live", "ready"], Doc("`live`: the process responds. `ready`: the database responds too.")
+    ]
