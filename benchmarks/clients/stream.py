@@ -1,4 +1,4 @@
-"""Listeners that hear what happens, and one who lets it happen at a steady pace: how long it is on its way."""
+"""Listeners of the event stream, and a client that changes posts at a steady pace: how late are the events?"""
 
 import asyncio
 import json
@@ -14,13 +14,14 @@ import uvloop
 from benchmarks.clients.words import make_text
 from benchmarks.workload import percentile
 
-QUIET = 5.0  # seconds without anything new, after which what is missing is missed
+QUIET = 5.0  # seconds without an event, after which missing events count as missed
 AT = "2027-05-{:02}T08:00:00Z"
-Heard = list[tuple[str, float, float]]  # what one listener heard, when that was, and how long after it had happened
+TYPES = ("job.rescheduled", "job.cancelled")
+Heard = list[tuple[str, float, float]]  # per listener: the event, when it arrived, and how long after it happened
 
 
 class Listeners:
-    """Each with a connection of its own."""
+    """Many listeners, each with its own connection."""
 
     def __init__(self, session: aiohttp.ClientSession, count: int) -> None:
         self.session = session
@@ -29,7 +30,9 @@ class Listeners:
         self.tasks = [asyncio.create_task(self.listen(number)) for number in range(count)]
 
     async def listen(self, number: int) -> None:
-        async with self.session.get("/v1/events", timeout=aiohttp.ClientTimeout(None)) as answer:
+        async with self.session.get(
+            f"/v1/events?types={','.join(TYPES)}", timeout=aiohttp.ClientTimeout(None)
+        ) as answer:
             async for line in answer.content:
                 if line.startswith(b": listening"):
                     self.ready[number].set()
@@ -40,7 +43,7 @@ class Listeners:
                     self.heard[number].append((event_key(said["job_id"], said["type"]), now, late))
 
     async def until_quiet(self, expected: int) -> None:
-        """Until everybody has heard everything, or nothing comes any more."""
+        """Wait until every listener has every event, or no more events arrive."""
         before, since = -1, time.perf_counter()
         while (now := sum(map(len, self.heard))) < expected * len(self.heard):
             if now > before:
@@ -84,7 +87,7 @@ async def create_posts(session: aiohttp.ClientSession, accounts: list[str], coun
 
 
 async def change_posts(session: aiohttp.ClientSession, posts: list[str], gap: float) -> dict[str, float]:
-    """Each post is moved to another day, and cancelled; and when that was answered."""
+    """Reschedule and cancel each post; return when each request was answered."""
     answered: dict[str, float] = {}
 
     async def change(post_id: str, kind: str) -> None:
@@ -97,13 +100,13 @@ async def change_posts(session: aiohttp.ClientSession, posts: list[str], gap: fl
                 raise SystemExit(f"{kind} of {post_id}: {answer.status}: {await answer.text()}")
             answered[event_key(post_id, kind)] = time.perf_counter()
 
-    following, deeds = time.perf_counter(), []
+    following, changes = time.perf_counter(), []
     for number in range(2 * len(posts)):
-        kind = ("job.rescheduled", "job.cancelled")[number * 2 // (2 * len(posts))]
-        deeds.append(asyncio.create_task(change(posts[number % len(posts)], kind)))
+        kind = TYPES[number * 2 // (2 * len(posts))]
+        changes.append(asyncio.create_task(change(posts[number % len(posts)], kind)))
         following += gap
         await asyncio.sleep(max(0, following - time.perf_counter()))
-    await asyncio.gather(*deeds)
+    await asyncio.gather(*changes)
     return answered
 
 
