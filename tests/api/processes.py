@@ -22,7 +22,7 @@ from tests.api import openapi_check
 
 DEADLINE = 30.0
 QUICK = {
-    "POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "0.02",
+    "POSTINO_PUBLISHING_TIMEOUT_FACTOR": "0.02",
     "POSTINO_PUBLISHING_SEND_WITHIN": "1",
     "POSTINO_CIRCUITS_FAILURE_THRESHOLD": "1000",  # faults in tests must not open the circuit
     "POSTINO_WORKER_LEASE": "1.5",

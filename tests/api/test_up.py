@@ -179,7 +179,7 @@ def test_killed_process_is_restarted_while_the_others_run(folder: Path) -> None:
 
 
 def test_interrupt_lets_requests_in_flight_finish(folder: Path) -> None:
-    with Up(folder, POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR="1") as up:
+    with Up(folder, POSTINO_PUBLISHING_TIMEOUT_FACTOR="1") as up:
         up.fault("telegram", "slow", params={"seconds": 1.5})
         made = up.post("Slowly", TELEGRAM)
         eventually(lambda: up.api.get(f"/v1/posts/{made['id']}")["intents"])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.api.processes import DEADLINE, Up, make_environment
 
-SLOW_LOOKUPS = {"POSTINO_PUBLISHING_POLL_TIMEOUT_FACTOR": "1"}  # the worker ends before it looks up lost responses
+SLOW_LOOKUPS = {"POSTINO_PUBLISHING_TIMEOUT_FACTOR": "1"}  # the worker ends before it looks up lost responses
 
 
 class Target(Up):
