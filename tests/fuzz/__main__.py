@@ -14,7 +14,7 @@ from itertools import cycle
 from pathlib import Path
 
 from tests.documents import ROOT
-from tests.fuzz.report import by_route, never_seen, summarise
+from tests.fuzz.report import count_by_route, list_unseen_statuses, summarise
 from tests.fuzz.runner import CallerKind, FuzzResult, run_fuzzer
 from tests.fuzz.seed_data import create_seed_data
 from tests.fuzz.target import Target
@@ -30,20 +30,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--calls", type=int, default=50_000, help="how many at least")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31), help="of the first round")
-    asked = parser.parse_args()
-    print(f"seed {asked.seed}, at least {asked.calls} calls", flush=True)
+    options = parser.parse_args()
+    print(f"seed {options.seed}, at least {options.calls} calls", flush=True)
     begun, runs, troubles = time.monotonic(), list[tuple[str, FuzzResult]](), list[str]()
     with PostgresServer() as postgres:
         for number, (store, whose) in enumerate(cycle(ROUNDS)):
-            if sum(found.calls for _, found in runs) >= asked.calls and len({it for it, _ in runs}) == len(STORES):
+            if sum(result.calls for _, result in runs) >= options.calls and len({it for it, _ in runs}) == len(STORES):
                 break
-            found, trouble = one_round(postgres, store, whose, asked.seed + number)
-            runs.append((store, found))
+            result, trouble = run_round(postgres, store, whose, options.seed + number)
+            runs.append((store, result))
             troubles += trouble
-    figures = {"seed": asked.seed, **summarise(runs, troubles), "seconds": round(time.monotonic() - begun)}
+    figures = {"seed": options.seed, **summarise(runs, troubles), "seconds": round(time.monotonic() - begun)}
     every = [one for _, one in runs]
-    tell_routes(by_route(every))
-    more = {"routes": by_route(every), "announced and never seen": never_seen(every)}
+    print_routes(count_by_route(every))
+    more = {"routes": count_by_route(every), "documented statuses that no response had": list_unseen_statuses(every)}
     FIGURES.parent.mkdir(exist_ok=True)
     FIGURES.write_text(json.dumps(figures | more, indent=1) + "\n", encoding="utf-8")
     for name, value in figures.items():
@@ -52,19 +52,19 @@ def main() -> int:
     return 0 if figures["clean"] else 1
 
 
-def one_round(postgres: PostgresServer, store: str, whose: CallerKind, seed: int) -> tuple[FuzzResult, list[str]]:
+def run_round(postgres: PostgresServer, store: str, whose: CallerKind, seed: int) -> tuple[FuzzResult, list[str]]:
     with (
         tempfile.TemporaryDirectory() as name,
         database(postgres, store) as url,
         Target(Path(name) / "data", url) as target,
     ):
         world = create_seed_data(target)
-        found = run_fuzzer(target, Path(name), world, whose, seed=seed, examples=EXAMPLES, stories=STORIES)
-        print(f"seed {seed}, {store}, {whose}: {found.calls} calls in {found.seconds:.0f} s", flush=True)
-        if not found.clean:
-            print(found.said, flush=True)
+        result = run_fuzzer(target, Path(name), world, whose, seed=seed, examples=EXAMPLES, stories=STORIES)
+        print(f"seed {seed}, {store}, {whose}: {result.calls} calls in {result.seconds:.0f} s", flush=True)
+        if not result.clean:
+            print(result.output, flush=True)
         target.kill_group()
-        return found, target.list_internal_errors()
+        return result, target.list_internal_errors()
 
 
 @contextmanager
@@ -76,8 +76,8 @@ def database(postgres: PostgresServer, store: str) -> Iterator[str | None]:
         yield url
 
 
-def tell_routes(told: Mapping[str, Mapping[str, int]]) -> None:
-    for route, classes in sorted(told.items()):
+def print_routes(counts: Mapping[str, Mapping[str, int]]) -> None:
+    for route, classes in sorted(counts.items()):
         print(f"{route}: {', '.join(f'{count} {name}' for name, count in classes.items() if count) or 'never asked'}")
 
 

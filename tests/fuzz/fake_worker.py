@@ -32,7 +32,7 @@ ENDINGS: Mapping[str, Any] = {
 
 
 async def work(target: Target, endings: Mapping[str, str]) -> None:
-    """Ends each job as is said by its id; one that `stays` is begun, and never ended."""
+    """Settle each job as its id says; a job that `stays` is claimed and never settled."""
     async with Postino(load_config(target.folder, environment=target.settings)) as app:
         store = app.store
         await store.register_worker(WorkerInfo(id=WORKER, host="elsewhere", pid=1))

@@ -41,7 +41,7 @@ def list_known_values(world: SeedData, stock: Stock) -> Mapping[str, list[Any]]:
 
 
 def list_known_by_operation(stock: Stock) -> Mapping[str, Mapping[str, list[Any]]]:
-    """What is in a state in which it is not refused, until it has been used up."""
+    """Return the ids that an operation accepts in their current state."""
     jobs, posts = stock.jobs, stock.posts
     failed = jobs["exhausted"] + jobs["permanent"] + jobs["missed"]
     letters = failed + jobs["poison"] + jobs["worker_killer"]

@@ -1,4 +1,4 @@
-"""Run Schemathesis over the whole API for one caller, and return what it found."""
+"""Run Schemathesis over the whole API for one caller, and return the result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECKS = (
     "requests_without_key_get_401",
     "other_brands_are_not_revealed",
 )
-# Without a key nothing is made, found or done, and even a method that is not there may be answered by 401.
+# Without a key nothing succeeds, and even an unsupported method may get 401.
 WITH_A_KEY = (
     "unsupported_method",
     "allow_header_conformance",
@@ -40,11 +40,11 @@ WITH_A_KEY = (
     "ensure_resource_availability",
     "negative_data_rejection",
 )
-# Off: positive_data_acceptance, since what fits a schema may name what is not there or is over; and
-# object_level_authorization, in whose place `other_brands_are_not_revealed` looks at every answer.
-NEVER_ENDS = "/v1/events"  # a stream: what it refuses and how it begins has a test of its own
-# What was answered may not lead to what is asked, but for the stories: ids are others each time, and a seed has to
-# say all. What is there, the hooks know.
+# Off: positive_data_acceptance, since a valid request may name an id that does not exist or has ended; and
+# object_level_authorization, because `other_brands_are_not_revealed` checks every response instead.
+NEVER_ENDS = "/v1/events"  # a stream, which has its own tests
+# Responses must not influence requests, except in the stateful phase: ids differ in each run, and the seed alone must
+# determine the requests. The hooks know the existing ids.
 SETTINGS = """
 [generation]
 max-examples = {}
@@ -60,7 +60,7 @@ PHASES = "examples,coverage,fuzzing,stateful"
 
 
 class CallerKind(StrEnum):
-    """Who asks: nobody who is known; who may publish for one brand; who may do everything."""
+    """The caller: without a key, an editor of one brand, or an owner."""
 
     NOBODY = "nobody"
     EDITOR = "editor"
@@ -69,7 +69,7 @@ class CallerKind(StrEnum):
 
 @dataclass(frozen=True)
 class FuzzResult:
-    """`complete`: every operation was asked, in every phase."""
+    """The result of a run; `complete` means that every operation was called in every phase."""
 
     whose: CallerKind
     calls: int
@@ -78,9 +78,9 @@ class FuzzResult:
     failures: Mapping[str, int]
     errors: int
     complete: bool
-    links: int  # ways from one answer to the next question that were gone
+    links: int  # links from a response to a next request that were followed
     answered: Mapping[tuple[str, int], int]
-    said: str
+    output: str
 
     @property
     def clean(self) -> bool:
@@ -97,12 +97,12 @@ def run_fuzzer(
     examples: int,
     stories: int,
     only: Sequence[str] = (),
-    told: Callable[[Any], Any] = forbid_extra_fields,
+    change_document: Callable[[Any], Any] = forbid_extra_fields,
 ) -> FuzzResult:
-    """`only` some paths, if there are any; `told` is made of what the API says of itself."""
+    """Run the fuzzer on all paths, or on `only` these; `change_document` edits the OpenAPI document first."""
     (folder / "schemathesis.toml").write_text(SETTINGS.format(examples, stories))
     document, asking, report = (folder / f"{whose}-{name}.json" for name in ("openapi", "asking", "report"))
-    document.write_text(json.dumps(forbid_extra_fields(told(target.api.get("/v1/openapi.json")))))
+    document.write_text(json.dumps(forbid_extra_fields(change_document(target.api.get("/v1/openapi.json")))))
     asking.write_text(json.dumps(build_hook_data(world, whose, folder)))
     checks = CHECKS if whose is CallerKind.NOBODY else (*CHECKS, *WITH_A_KEY)
     command = [
@@ -128,8 +128,8 @@ def run_fuzzer(
 
 
 def build_hook_data(world: SeedData, whose: CallerKind, folder: Path) -> dict[str, Any]:
-    """An owner asks for the things of one brand, an editor for those of the other, which is theirs."""
-    stock = world.theirs if whose is CallerKind.OWNER else world.ours
+    """Return the data of the hooks: an owner uses the ids of one brand, an editor those of its own brand."""
+    stock = world.other_stock if whose is CallerKind.OWNER else world.own_stock
     return {
         "whose": whose,
         "known": list_known_values(world, stock),
@@ -140,17 +140,17 @@ def build_hook_data(world: SeedData, whose: CallerKind, folder: Path) -> dict[st
     }
 
 
-def parse_report(whose: CallerKind, told: Any, answered: Any, said: str) -> FuzzResult:
-    operations = told["operations"]
+def parse_report(whose: CallerKind, report: Any, answered: Any, output: str) -> FuzzResult:
+    operations = report["operations"]
     return FuzzResult(
         whose=whose,
-        calls=told["test_cases"]["generated"],
+        calls=report["test_cases"]["generated"],
         operations=operations["tested"],
-        seconds=told["running_time"],
-        failures={failure["title"]: failure["count"] for failure in told["failures"]},
-        errors=len(told["errors"]) + told["test_cases"]["errored"],
-        complete=told["complete"] and operations["tested"] == operations["selected"],
-        links=int(gone[1]) if (gone := re.search(r"API Links:\s+(\d+) covered", said)) else 0,
+        seconds=report["running_time"],
+        failures={failure["title"]: failure["count"] for failure in report["failures"]},
+        errors=len(report["errors"]) + report["test_cases"]["errored"],
+        complete=report["complete"] and operations["tested"] == operations["selected"],
+        links=int(gone[1]) if (gone := re.search(r"API Links:\s+(\d+) covered", output)) else 0,
         answered=Counter({(label, status): count for label, status, count in answered}),
-        said=said,
+        output=output,
     )

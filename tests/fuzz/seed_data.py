@@ -28,7 +28,7 @@ CSV = "accounts,text,at,timezone\n{},From a file,2031-05-06T07:08,Europe/Rome\n"
 
 @dataclass
 class Stock:
-    """What a brand has, by kind."""
+    """The ids of a brand, by kind."""
 
     brand: str
     accounts: dict[str, str] = field(default_factory=dict)
@@ -48,8 +48,8 @@ class Stock:
 
 @dataclass
 class SeedData:
-    ours: Stock
-    theirs: Stock
+    own_stock: Stock
+    other_stock: Stock
     restricted: Client
     keys: list[str]
     users: list[str]
@@ -71,12 +71,12 @@ def create_seed_data(target: Target) -> SeedData:
     for stock in stocks:
         plan(target, stock)
         leave_accounts(target, stock)
-    ours, theirs = stocks
-    return SeedData(ours, theirs, *create_shared_data(target))
+    own_stock, other_stock = stocks
+    return SeedData(own_stock, other_stock, *create_shared_data(target))
 
 
 def open_accounts(target: Target, stock: Stock) -> None:
-    """One on each network that can be asked what became of a post, some to be paused, and one whose token is over."""
+    """Open an account on each network, some to be paused, and one with an expired token."""
     for name, network in (
         ("bluesky", "bluesky"), ("mastodon", "mastodon"), ("telegram", "telegram"), ("paused", "mastodon"),
         ("expired", "mastodon"), ("spare", "mastodon"), ("other", "mastodon"),
@@ -90,7 +90,7 @@ def open_accounts(target: Target, stock: Stock) -> None:
 
 
 def publish(target: Target, stock: Stock) -> None:
-    """Some are out; of others nobody knows, and the network has them."""
+    """Publish some posts, and some whose responses are lost."""
     texts = [target.post(f"Out {number} {mark(stock)}", stock.accounts["bluesky"])["id"] for number in range(4)]
     stock.posts["published"] = [target.wait_for_status(one)["id"] for one in texts]
     stock.posts["lost"] = []
@@ -106,7 +106,7 @@ def uncertain(target: Target, post: str) -> Callable[[], bool]:
 
 
 def queue(target: Target, stock: Stock) -> dict[str, str]:
-    """Due now, each with how it shall end."""
+    """Enqueue due jobs; return how each shall end."""
     endings: dict[str, str] = {}
     for word in (*CAUSES, "works", "tries again", "uncertain", STAYS):
         count = 2 if word == STAYS else STOCK
@@ -123,7 +123,7 @@ def queue(target: Target, stock: Stock) -> dict[str, str]:
 
 
 def plan(target: Target, stock: Stock) -> None:
-    """Ahead of now, thought of, and taken back."""
+    """Create scheduled posts, drafts and cancelled posts."""
     who = [stock.accounts[name] for name in ("bluesky", "mastodon")]
     for kind in ("scheduled", "cancelled"):
         texts = [f"{kind} {number} {mark(stock)}" for number in range(STOCK)]
@@ -133,9 +133,9 @@ def plan(target: Target, stock: Stock) -> None:
     ahead = {"type": "report", "payload": {"n": [1, None, "x"]}, "run_at": LATER, "brand": stock.brand}
     stock.jobs["pending"] = [create(target, "/v1/jobs", ahead)["id"] for _ in range(STOCK)]
     for number in range(STOCK):
-        said = {"text": f"Thought {number} {mark(stock)}", "accounts": who, "title": None, "hashtags": ["one"]}
+        body = {"text": f"Thought {number} {mark(stock)}", "accounts": who, "title": None, "hashtags": ["one"]}
         more = {"overrides": {"mastodon": {"text": "Otherwise", "options": {}}}, "at": LATER}
-        stock.drafts.append(create(target, "/v1/drafts", said | more)["id"])
+        stock.drafts.append(create(target, "/v1/drafts", body | more)["id"])
     for name in (who[0], "nobody:here"):
         reply = target.api.ask("POST", "/v1/imports", CSV.format(name).encode())
         assert reply.status == 200, reply
@@ -153,7 +153,7 @@ def leave_accounts(target: Target, stock: Stock) -> None:
 
 
 def create_shared_data(target: Target) -> tuple[Client, list[str], list[str], list[str], list[int]]:
-    """Keys, people, blackouts, circuits and faults."""
+    """Create API keys, users, blackouts, circuits and faults."""
     of_editor = create(target, "/v1/api-keys", {"name": "an editor's", "role": "editor", "brands": [OURS]})
     keys = [create(target, "/v1/api-keys", {"name": f"spare {it}", "role": "viewer"})["id"] for it in range(4)]
     users = [

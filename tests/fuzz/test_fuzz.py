@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import COUNTED
-from tests.fuzz.report import CLASSES, by_route, never_well, routes
+from tests.fuzz.report import CLASSES, count_by_route, list_unsuccessful_routes, routes
 from tests.fuzz.runner import CallerKind, FuzzResult, run_fuzzer
 from tests.fuzz.seed_data import SeedData, create_seed_data
 from tests.fuzz.target import Target
@@ -28,15 +28,15 @@ def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Target
 
 
 def fuzz_as(target: Target, world: SeedData, folder: Path, whose: Sequence[CallerKind], tell: Tell) -> list[FuzzResult]:
-    """Each of them, one after the other; the count is told at the end of all tests."""
-    found = []
+    """Run the fuzzer for each caller; record the counts for the end of the test run."""
+    results = []
     for who in whose:
         one = run_fuzzer(target, folder, world, who, seed=SEED, examples=EXAMPLES, stories=STORIES)
-        told = [f"{sum(told[name] for told in by_route([one]).values())} {name}" for name in CLASSES]
-        tell(COUNTED, f"fuzz by {who}: {one.calls} calls of {one.operations} routes, {', '.join(told)}, seed {SEED}")
-        assert one.clean, one.said
-        found.append(one)
-    return found
+        counts = [f"{sum(classes[name] for classes in count_by_route([one]).values())} {name}" for name in CLASSES]
+        tell(COUNTED, f"fuzz by {who}: {one.calls} calls of {one.operations} routes, {', '.join(counts)}, seed {SEED}")
+        assert one.clean, one.output
+        results.append(one)
+    return results
 
 
 def test_anonymous_and_brand_limited_callers_get_documented_responses(
@@ -44,34 +44,42 @@ def test_anonymous_and_brand_limited_callers_get_documented_responses(
 ) -> None:
     target, world = on_sqlite
     nobody, editor = fuzz_as(target, world, tmp_path, [CallerKind.NOBODY, CallerKind.EDITOR], record_property)
-    well = [route for route in routes() if route not in never_well([nobody])]
+    well = [route for route in routes() if route not in list_unsuccessful_routes([nobody])]
     assert well == ["GET /health/live", "GET /health/ready", "POST /v1/login"]
-    assert len(never_well([editor])) < len(routes()) // 2
+    assert len(list_unsuccessful_routes([editor])) < len(routes()) // 2
     assert target.list_internal_errors() == []
 
 
 def test_owner_succeeds_at_every_route_at_least_once(tmp_path: Path, postgres_url: str, record_property: Tell) -> None:
     with Target(tmp_path / "data", postgres_url) as target:
         [owner] = fuzz_as(target, create_seed_data(target), tmp_path, [CallerKind.OWNER], record_property)
-        assert owner.links, "no answer led to another question: the stories told nothing"
-        assert never_well([owner]) == []
+        assert owner.links, "no response led to another request: the stateful phase tested nothing"
+        assert list_unsuccessful_routes([owner]) == []
         target.kill_group()
         assert target.list_internal_errors() == []
 
 
 def test_undocumented_field_is_a_violation(on_sqlite: tuple[Target, SeedData], tmp_path: Path) -> None:
-    """Otherwise the other two would prove nothing."""
+    """Prove that the other tests can fail."""
     target, world = on_sqlite
 
-    def forgotten(told: Any) -> Any:
-        del told["components"]["schemas"]["Queues"]["properties"]["caps"]
-        told["components"]["schemas"]["Queues"]["required"].remove("caps")
-        del told["paths"]["/v1/me"]["get"]["responses"]["200"]
-        return told
+    def remove_fields(document: Any) -> Any:
+        del document["components"]["schemas"]["Queues"]["properties"]["caps"]
+        document["components"]["schemas"]["Queues"]["required"].remove("caps")
+        del document["paths"]["/v1/me"]["get"]["responses"]["200"]
+        return document
 
     only = ("/v1/queues", "/v1/me", "/v1/workers")
-    found = run_fuzzer(
-        target, tmp_path, world, CallerKind.OWNER, seed=SEED, examples=1, stories=1, only=only, told=forgotten
+    results = run_fuzzer(
+        target,
+        tmp_path,
+        world,
+        CallerKind.OWNER,
+        seed=SEED,
+        examples=1,
+        stories=1,
+        only=only,
+        change_document=remove_fields,
     )
-    assert found.operations == len(only)
-    assert {*found.failures} == {"Response violates schema", "Undocumented status code"}, found.said
+    assert results.operations == len(only)
+    assert {*results.failures} == {"Response violates schema", "Undocumented status code"}, results.output

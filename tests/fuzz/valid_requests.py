@@ -9,46 +9,47 @@ from typing import Any
 from tests.fuzz.seed_data import CSV, LATER, OURS, PASSWORD, SeedData, Stock
 
 ValidRequest = dict[str, Any]  # `path`, `query`, `body`
-WHY = {"reason": "It was asked for."}
+WHY = {"reason": "A test."}
 TIMES = {"from": "2031-05-01", "to": "2031-05-31", "timezone": "Europe/Rome"}
 
 
 def list_valid_requests(world: SeedData, stock: Stock) -> Mapping[str, list[ValidRequest]]:
-    """By their operation; what is not named needs nothing to be sound."""
+    """Return valid requests by operation; other operations need no body."""
     return {
-        **about_posts(stock),
-        **about_drafts(stock),
-        **about_jobs(stock),
-        **about_dead(stock),
-        **about_accounts(stock),
+        **list_post_requests(stock),
+        **list_draft_requests(stock),
+        **list_job_requests(stock),
+        **list_dead_letter_requests(stock),
+        **list_account_requests(stock),
         **list_operations_requests(world, stock),
         **list_user_requests(world),
     }
 
 
-def about_posts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
+def list_post_requests(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     posts, who = stock.posts, stock.accounts["bluesky"]
-    said = {"text": "ValidRequest", "accounts": [who, stock.accounts["mastodon"]]}
+    content = {"text": "ValidRequest", "accounts": [who, stock.accounts["mastodon"]]}
     one = "/v1/posts/{post_id}"
 
-    def of(*kinds: str, **body: Any) -> list[ValidRequest]:
+    def make_requests(*kinds: str, **body: Any) -> list[ValidRequest]:
         return [{"path": {"post_id": posts[kind][0]}, **({"body": body} if body else {})} for kind in kinds]
 
     return {
         "POST /v1/posts": [
-            {"body": said | {"at": LATER}},
-            {"body": said | {"at": LATER}},
-            {"body": said | {"text": "ValidRequest, now", "allow_blackout": True}},
-            {"body": said | {"preview": True}},
+            {"body": content | {"at": LATER}},
+            {"body": content | {"at": LATER}},
+            {"body": content | {"text": "ValidRequest, now", "allow_blackout": True}},
+            {"body": content | {"preview": True}},
         ],
-        "POST /v1/posts/validate": [{"body": said}, {"body": said | {"media": [{"url": "http://127.0.0.1/x"}]}}],
+        "POST /v1/posts/validate": [{"body": content}, {"body": content | {"media": [{"url": "http://127.0.0.1/x"}]}}],
         "GET /v1/posts": [{"query": {"status": "uncertain,failed"}}, {"query": {"from": LATER, "flags": "at_risk"}}],
-        f"GET {one}": of(*posts),
-        f"PATCH {one}": of("scheduled", text="Said otherwise") + of("scheduled", at="2031-05-07T00:00:00Z"),
-        f"GET {one}/explain": of(*posts),
-        f"POST {one}/cancel": [*of("cancelled"), {"path": {"post_id": posts["cancelled"][5]}, "body": WHY}],
-        f"POST {one}/publish-now": of("scheduled", allow_blackout=True),
-        f"POST {one}/replay": of("exhausted", "permanent", "missed", force=True),
+        f"GET {one}": make_requests(*posts),
+        f"PATCH {one}": make_requests("scheduled", text="Said otherwise")
+        + make_requests("scheduled", at="2031-05-07T00:00:00Z"),
+        f"GET {one}/explain": make_requests(*posts),
+        f"POST {one}/cancel": [*make_requests("cancelled"), {"path": {"post_id": posts["cancelled"][5]}, "body": WHY}],
+        f"POST {one}/publish-now": make_requests("scheduled", allow_blackout=True),
+        f"POST {one}/replay": make_requests("exhausted", "permanent", "missed", force=True),
         f"POST {one}/resolve": [
             {"path": {"post_id": posts["uncertain"][0]}, "body": {"verdict": "live", "remote_id": "1", **WHY}},
             {"path": {"post_id": posts["uncertain"][1]}, "body": {"verdict": "send_again", **WHY}},
@@ -59,7 +60,7 @@ def about_posts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     }
 
 
-def about_drafts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
+def list_draft_requests(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     one = "/v1/drafts/{draft_id}"
     first, second, third, *_ = [{"path": {"draft_id": draft}} for draft in stock.drafts]
     media = [{"url": "https://example.org/a.jpg", "kind": "image"}]
@@ -78,12 +79,12 @@ def about_drafts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     }
 
 
-def about_jobs(stock: Stock) -> Mapping[str, list[ValidRequest]]:
+def list_job_requests(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     jobs, one = stock.jobs, "/v1/jobs/{job_id}"
     new = {"type": "report", "payload": {"number": 1}, "run_at": LATER, "brand": stock.brand}
     thought = {"channel": "bluesky", "account": stock.accounts["bluesky"], "run_at": LATER}
 
-    def of(*kinds: str, **body: Any) -> list[ValidRequest]:
+    def make_requests(*kinds: str, **body: Any) -> list[ValidRequest]:
         return [{"path": {"job_id": jobs[kind][0]}, **({"body": body} if body else {})} for kind in kinds]
 
     many: list[ValidRequest] = [
@@ -95,23 +96,23 @@ def about_jobs(stock: Stock) -> Mapping[str, list[ValidRequest]]:
         "POST /v1/jobs": [{"body": new}, {"body": new | {"preview": True}}, {"body": new | {"idempotency_key": "k"}}],
         "POST /fp-publisher/v1/jobs": [{"body": new}],
         "GET /v1/jobs": [{"query": {"state": "running"}}, {"query": {"state": "failed,completed", "limit": "2"}}],
-        f"GET {one}": of(*jobs),
-        f"GET {one}/explain": of(*jobs),
+        f"GET {one}": make_requests(*jobs),
+        f"GET {one}/explain": make_requests(*jobs),
         "POST /v1/jobs/test": [{"body": thought}],
         "POST /fp-publisher/v1/jobs/test": [{"body": thought}],
         "POST /v1/jobs/bulk": many,
         f"POST {one}/cancel": [{"path": {"job_id": jobs["pending"][0]}, "body": WHY}],
         f"POST {one}/replay": [{"path": {"job_id": jobs["exhausted"][3]}, "body": {"force": True, **WHY}}],
         "POST /fp-publisher/v1/jobs/{job_id}/replay": [{"path": {"job_id": jobs["exhausted"][4]}}],
-        f"POST {one}/resolve": of("uncertain", verdict="send_again", **WHY),
+        f"POST {one}/resolve": make_requests("uncertain", verdict="send_again", **WHY),
     }
 
 
-def about_dead(stock: Stock) -> Mapping[str, list[ValidRequest]]:
+def list_dead_letter_requests(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     jobs, dead, doubt = stock.jobs, "/v1/dead-letters", "/v1/uncertain/{job_id}"
     lost = [{"path": {"job_id": post}} for post in stock.posts["lost"]]
 
-    def of(kind: str, number: int, **body: Any) -> list[ValidRequest]:
+    def make_requests(kind: str, number: int, **body: Any) -> list[ValidRequest]:
         return [{"path": {"job_id": jobs[kind][number]}, "body": body | WHY}]
 
     return {
@@ -122,30 +123,30 @@ def about_dead(stock: Stock) -> Mapping[str, list[ValidRequest]]:
             {"body": {"filter": {"cause": "exhausted", "brand": stock.brand, "limit": 1}, **WHY}},
         ],
         f"POST {dead}/discard": [{"body": {"ids": [jobs["permanent"][0], jobs["works"][0]], **WHY}}],
-        f"POST {dead}/{{job_id}}/replay": of("poison", 0, payload={"mended": True})
-        + of("worker_killer", 0, force=True),
-        f"POST {dead}/{{job_id}}/discard": of("worker_killer", 1),
+        f"POST {dead}/{{job_id}}/replay": make_requests("poison", 0, payload={"mended": True})
+        + make_requests("worker_killer", 0, force=True),
+        f"POST {dead}/{{job_id}}/discard": make_requests("worker_killer", 1),
         "GET /v1/uncertain": [{}, {"query": {"channel": "bluesky"}}],
         f"GET {doubt}": lost,
         f"POST {doubt}/lookup": lost,
     }
 
 
-def about_accounts(stock: Stock) -> Mapping[str, list[ValidRequest]]:
+def list_account_requests(stock: Stock) -> Mapping[str, list[ValidRequest]]:
     one = "/v1/accounts/{account_id}"
     credentials = {"credentials": {"access_token": "hush"}}
     new = {"network": "mastodon", "handle": "new", "base_url": "sandbox:/mastodon", "brand": stock.brand}
 
-    def of(name: str, **body: Any) -> list[ValidRequest]:
+    def make_requests(name: str, **body: Any) -> list[ValidRequest]:
         return [{"path": {"account_id": stock.accounts[name]}, **({"body": body} if body else {})}]
 
     return {
         "POST /v1/accounts": [{"body": new | credentials}],
-        f"GET {one}": of("expired") + of("paused"),
-        f"POST {one}/check": of("bluesky"),
-        f"POST {one}/reconnect": of("expired", **credentials),
-        f"POST {one}/pause": of("spare", **WHY),
-        f"POST {one}/resume": of("paused"),
+        f"GET {one}": make_requests("expired") + make_requests("paused"),
+        f"POST {one}/check": make_requests("bluesky"),
+        f"POST {one}/reconnect": make_requests("expired", **credentials),
+        f"POST {one}/pause": make_requests("spare", **WHY),
+        f"POST {one}/resume": make_requests("paused"),
     }
 
 

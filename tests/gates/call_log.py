@@ -28,13 +28,13 @@ class LoggedCall:
 
 def read_calls(oracle: Oracle, network: str | None = None, account: str | None = None) -> list[LoggedCall]:
     """Return the calls in the order of their arrival."""
-    asked: dict[str, object] = {"limit": MOST_ROWS, "after": 0}
-    asked |= {name: value for name, value in (("network", network), ("account", account)) if value is not None}
-    found: list[LoggedCall] = []
-    while (page := oracle.ask(f"calls/log?{urlencode(asked)}"))["data"]:
-        found += [parse_call(row) for row in page["data"]]
-        asked["after"] = page["next_after"]
-    return found
+    query: dict[str, object] = {"limit": MOST_ROWS, "after": 0}
+    query |= {name: value for name, value in (("network", network), ("account", account)) if value is not None}
+    calls: list[LoggedCall] = []
+    while (page := oracle.ask(f"calls/log?{urlencode(query)}"))["data"]:
+        calls += [parse_call(row) for row in page["data"]]
+        query["after"] = page["next_after"]
+    return calls
 
 
 def parse_call(row: dict[str, object]) -> LoggedCall:

@@ -32,7 +32,7 @@ def forker_address() -> Iterator[str]:
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Iterator[Oracle]:
-    """Its counts and its clock begin with the test."""
+    """Run a sandbox whose counts begin with the test."""
     with Oracle(tmp_path) as oracle:
         yield oracle
 
@@ -46,11 +46,11 @@ async def harness(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One store for each test, by turns; both where everything is wanted."""
+    """Run each test on one store, by turns, or on both if CRASH_EVERYTHING is set."""
     if EVERYTHING:
         return
-    ours = [item for item in items if item.path.parent == HERE and isinstance(item, pytest.Function)]
-    names = list(dict.fromkeys(item.originalname for item in ours))
-    left_out = [item for item in ours if OTHER[names.index(item.originalname) % 2] in item.name.partition("[")[2]]
+    gate_tests = [item for item in items if item.path.parent == HERE and isinstance(item, pytest.Function)]
+    names = list(dict.fromkeys(item.originalname for item in gate_tests))
+    left_out = [item for item in gate_tests if OTHER[names.index(item.originalname) % 2] in item.name.partition("[")[2]]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

@@ -24,15 +24,15 @@ async def test_post_behind_a_large_backlog_of_another_brand_is_next(harness: Pub
         return len(await asyncio.to_thread(read_calls, harness.oracle, NETWORK)) > 3 * CAP
 
     async def others_went_on() -> bool:
-        seen = await asyncio.to_thread(read_calls, harness.oracle, NETWORK)
-        known = [place for place, it in enumerate(seen) if it.account == single.handle]
-        return bool(known) and len(seen) > known[0] + CAP
+        calls = await asyncio.to_thread(read_calls, harness.oracle, NETWORK)
+        positions = [place for place, it in enumerate(calls) if it.account == single.handle]
+        return bool(positions) and len(calls) > positions[0] + CAP
 
     async with run_workers(harness, 2, cap=CAP, patience=0.1):
         await wait_until(busy, 20)
         accepted_at = await post_to_all(harness, [single], "the only one")
         await wait_until(others_went_on, 10)
-    seen = read_calls(harness.oracle, NETWORK)
-    [its] = [it for it in seen if it.account == single.handle]
-    ahead = [it for it in seen if accepted_at <= it.began_at < its.began_at]
+    calls = read_calls(harness.oracle, NETWORK)
+    [its] = [it for it in calls if it.account == single.handle]
+    ahead = [it for it in calls if accepted_at <= it.began_at < its.began_at]
     assert len(ahead) <= CAP

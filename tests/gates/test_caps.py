@@ -11,7 +11,7 @@ from tests.crash.publishing.verdict import judge
 from tests.gates.call_log import count_most_at_once, read_calls, read_peaks
 from tests.gates.worker_pool import add_fault, open_accounts, post_to_all, run_workers, wait_until_done
 
-NETWORKS = ("bluesky", "mastodon")  # of which can be asked what became of a post whose worker died
+NETWORKS = ("bluesky", "mastodon")  # networks with a lookup
 CAP, ACCOUNTS = 5, 10
 SLOW = {"seconds": {"min": 0.1, "max": 0.4}}
 PATIENCE = 0.05  # of half a minute: longer than the slowest answer on a busy machine

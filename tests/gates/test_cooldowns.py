@@ -29,27 +29,27 @@ WORKERS = 3
 LEFT = "SELECT count(*) FROM postino.jobs WHERE account IN ({accounts})"
 
 
-def limits(harness: PublishingHarness) -> list[LoggedCall]:
+def list_refused_calls(harness: PublishingHarness) -> list[LoggedCall]:
     return [it for it in read_calls(harness.oracle) if it.status == 429 and it.ended_at is not None]
 
 
-def went_out(harness: PublishingHarness, accounts: Sequence[StoredAccount]) -> list[datetime]:
-    """When people could see the posts of these accounts."""
+def list_publish_times(harness: PublishingHarness, accounts: Sequence[StoredAccount]) -> list[datetime]:
+    """Return when the posts of these accounts became visible."""
     handles = {(account.network, account.handle) for account in accounts}
-    seen = harness.oracle.ask("published?all=1")["data"]
-    return [datetime.fromisoformat(it["published_at"]) for it in seen if (it["network"], it["account"]) in handles]
+    published = harness.oracle.ask("published?all=1")["data"]
+    return [datetime.fromisoformat(it["published_at"]) for it in published if (it["network"], it["account"]) in handles]
 
 
-async def die_and_come_back(
+async def replace_all_workers(
     harness: PublishingHarness, pool: WorkerPool, untouched: Sequence[StoredAccount]
 ) -> datetime:
-    """Once the others' posts are out, all workers die in the middle of the cooldowns, and new ones come."""
-    theirs = ", ".join(f"'{account.id}'" for account in untouched)
+    """Wait for the posts of the other accounts, then replace all workers during the cooldowns."""
+    account_ids = ", ".join(f"'{account.id}'" for account in untouched)
 
-    async def are_out() -> bool:
-        return (await asyncio.to_thread(harness.sql.ask, LEFT.format(accounts=theirs))) == [(0,)]
+    async def are_published() -> bool:
+        return (await asyncio.to_thread(harness.sql.ask, LEFT.format(accounts=account_ids))) == [(0,)]
 
-    await wait_until(are_out, 15)
+    await wait_until(are_published, 15)
     for worker in pool.processes.copy():
         await pool.kill(worker)
     died_at = datetime.now(UTC)
@@ -57,7 +57,7 @@ async def die_and_come_back(
     return died_at
 
 
-async def check_all_out(harness: PublishingHarness) -> None:
+async def check_all_published(harness: PublishingHarness) -> None:
     verdict = await judge(harness)
     assert (verdict.violations, verdict.left_to_person) == ([], {})
     assert {state for _, state in verdict.ends} == {State.COMPLETED}
@@ -78,16 +78,16 @@ async def test_cooldown_of_an_account_survives_the_death_of_all_workers(
     for number in range(2):
         await post_to_all(harness, [*limited, *untouched], f"cooled {number}")
     async with run_workers(harness, WORKERS) as pool:
-        died_at = await die_and_come_back(harness, pool, untouched)
-        told = limits(harness)
+        died_at = await replace_all_workers(harness, pool, untouched)
+        refused_calls = list_refused_calls(harness)
         await wait_until_done(harness, 20)
-    assert {(it.network, it.account) for it in told} == {(it.network, it.handle) for it in limited}
-    until_at = min(it.retry_after_at for it in told if it.retry_after_at)
+    assert {(it.network, it.account) for it in refused_calls} == {(it.network, it.handle) for it in limited}
+    until_at = min(it.retry_after_at for it in refused_calls if it.retry_after_at)
     assert died_at < until_at, "they died in the middle"
-    assert max(went_out(harness, untouched)) < until_at, "neighbours did not wait"
+    assert max(list_publish_times(harness, untouched)) < until_at, "neighbours did not wait"
     assert list(find_early_calls(read_calls(harness.oracle))) == []
-    assert len(limits(harness)) == len(limited), "nobody had to be told twice"
-    await check_all_out(harness)
+    assert len(list_refused_calls(harness)) == len(limited), "no account got a second 429"
+    await check_all_published(harness)
 
 
 @pytest.mark.crash
@@ -102,16 +102,16 @@ async def test_cooldown_of_a_network_does_not_affect_other_networks(
     for number in range(2):
         await post_to_all(harness, [*limited, *untouched], f"cooled {number}")
     async with run_workers(harness, WORKERS) as pool:
-        died_at = await die_and_come_back(harness, pool, untouched)
-        told = limits(harness)
+        died_at = await replace_all_workers(harness, pool, untouched)
+        refused_calls = list_refused_calls(harness)
         await wait_until_done(harness, 20)
-    until_at = min(it.retry_after_at for it in told if it.retry_after_at)
+    until_at = min(it.retry_after_at for it in refused_calls if it.retry_after_at)
     assert died_at < until_at, "they died in the middle"
-    assert max(went_out(harness, untouched)) < until_at, "neighbours did not wait"
-    assert min(went_out(harness, limited)) >= until_at
+    assert max(list_publish_times(harness, untouched)) < until_at, "neighbours did not wait"
+    assert min(list_publish_times(harness, limited)) >= until_at
     assert list(find_early_calls(read_calls(harness.oracle))) == []
-    assert len(limits(harness)) <= len(limited), "nobody had to be told twice"
-    await check_all_out(harness)
+    assert len(list_refused_calls(harness)) <= len(limited), "no account got a second 429"
+    await check_all_published(harness)
 
 
 @pytest.mark.crash
@@ -127,9 +127,9 @@ async def test_no_post_is_published_early_although_workers_die(
     async with run_workers(harness, WORKERS) as pool:
         await pool.kill_randomly(6, (0.4, 0.8), chance)
         await wait_until_done(harness, 20)
-    seen = {it["text"]: instant(it["published_at"]) for it in harness.oracle.ask("published?all=1")["data"]}
+    published = {it["text"]: instant(it["published_at"]) for it in harness.oracle.ask("published?all=1")["data"]}
     for posted, at in zip(harness.posts, due, strict=True):
-        published_at = seen[posted.parts[0]]
+        published_at = published[posted.parts[0]]
         assert published_at is not None
         assert published_at >= at, posted
-    await check_all_out(harness)
+    await check_all_published(harness)

@@ -51,10 +51,10 @@ async def test_unsent_call_releases_its_quota(harness: PublishingHarness) -> Non
         )
         await post_to_all(harness, [account], "never left")
 
-        async def tried() -> bool:
+        async def has_tried() -> bool:
             [[times]] = await asyncio.to_thread(harness.sql.ask, TRIED)
             return bool(times > MOST)
 
         async with run_workers(harness, 1, quota=(MOST, 3600.0)):
-            await wait_until(tried, 20)
+            await wait_until(has_tried, 20)
     assert harness.sql.ask(SPENT) == [(0,)]

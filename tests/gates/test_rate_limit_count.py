@@ -16,13 +16,13 @@ async def test_job_rate_limited_too_often_fails_with_one_attempt(
 ) -> None:
     runs = 0
 
-    @app.handler("unwanted")
-    async def unwanted(job: Job) -> Outcome:
+    @app.handler("limited")
+    async def limited(job: Job) -> Outcome:
         nonlocal runs
         runs += 1
         return RateLimited(datetime.now(UTC), "The network wants fewer calls.")
 
-    job = await app.enqueue("unwanted", max_attempts=2)
+    job = await app.enqueue("limited", max_attempts=2)
     async with run_worker(app):
         failed = await wait_for_end(app, job)
     assert (failed.state, runs, failed.attempts) == (State.FAILED, MAX_RATE_LIMITS + 1, 1)

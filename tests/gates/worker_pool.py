@@ -72,9 +72,9 @@ async def post_to_all(
     harness: PublishingHarness, accounts: Sequence[StoredAccount], about: str, **wish: Any
 ) -> datetime:
     """Schedule one post for each account and return when they were accepted."""
-    said = Content(body=f"{about}, {secrets.token_hex(4)}")
+    content = Content(body=f"{about}, {secrets.token_hex(4)}")
     written = await harness.app.posts.schedule(
-        PostRequest(content=said, accounts=tuple(it.id for it in accounts), **wish)
+        PostRequest(content=content, accounts=tuple(it.id for it in accounts), **wish)
     )
     accepted_at = datetime.now(UTC)
     by_id = {account.id: account for account in accounts}
@@ -83,10 +83,10 @@ async def post_to_all(
     return accepted_at
 
 
-async def add_fault(harness: PublishingHarness, network: str, fault: str, **told: Any) -> int:
+async def add_fault(harness: PublishingHarness, network: str, fault: str, **fields: Any) -> int:
     """Add a fault; without `times` it lasts until it is removed."""
-    often = {} if "times" in told else {"rate": 1}
-    added = await asyncio.to_thread(harness.oracle.ask, FAULTS, {"network": network, "fault": fault} | often | told)
+    often = {} if "times" in fields else {"rate": 1}
+    added = await asyncio.to_thread(harness.oracle.ask, FAULTS, {"network": network, "fault": fault} | often | fields)
     number: int = added["id"]
     return number
 

@@ -82,14 +82,14 @@ class Flow:
 
     async def check(self, *, given_back: bool = False) -> None:
         """Check that every accepted job exists and every job ran once, by its history and its events."""
-        found = await self.app.store.jobs(JobFilter(limit=10_000))
-        assert self.accepted.keys() <= {job.id for job in found}
-        assert {job.state for job in found} == {State.COMPLETED}
-        assert self.starts == {job.id: 1 for job in found}
+        jobs = await self.app.store.jobs(JobFilter(limit=10_000))
+        assert self.accepted.keys() <= {job.id for job in jobs}
+        assert {job.state for job in jobs} == {State.COMPLETED}
+        assert self.starts == {job.id: 1 for job in jobs}
         events = Counter((event.type, event.job_id) for event in await all_events(self.app) if event.job_id)
         allowed = {EventType.COMPLETED, EventType.RELEASED} if given_back else {EventType.COMPLETED}
         assert {kind for kind, _ in events} <= allowed
-        for job in found:
+        for job in jobs:
             assert events[EventType.COMPLETED, job.id] == 1
             outcomes = [attempt.outcome for attempt in await self.app.store.attempts(job.id)]
             assert outcomes == ["released"] * events[EventType.RELEASED, job.id] + ["completed"]

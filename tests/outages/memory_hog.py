@@ -1,4 +1,4 @@
-"""The recording worker with little memory, and a handler that wants more than there is."""
+"""The recording worker with little memory, and a handler that needs more."""
 
 import asyncio
 import os

@@ -19,7 +19,7 @@ ROOM = 1 << 30
 
 
 class Disk:
-    """As large as it is told to be, for every connection of this process: SQLite itself says when it is full."""
+    """A disk of limited size for every connection of this process; SQLite reports when it is full."""
 
     def __init__(self) -> None:
         self.pages = ROOM
@@ -51,23 +51,23 @@ async def app(disk: Disk, tmp_path: Path) -> AsyncIterator[Postino]:
 
 
 @pytest.fixture
-def refused(app: Postino, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Set when the worker could not write how a job ended."""
-    refused, settle = asyncio.Event(), app.store.settle
+def settle_failed(app: Postino, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return an event that is set when a settle fails."""
+    settle_failed, settle = asyncio.Event(), app.store.settle
 
-    async def watched(*arguments: Any, **options: Any) -> Any:
+    async def settle_and_record(*arguments: Any, **options: Any) -> Any:
         try:
             return await settle(*arguments, **options)
         except StoreUnreachable:
-            refused.set()
+            settle_failed.set()
             raise
 
-    monkeypatch.setattr(app.store, "settle", watched)
-    return refused
+    monkeypatch.setattr(app.store, "settle", settle_and_record)
+    return settle_failed
 
 
 async def test_full_disk_raises_and_work_resumes_when_there_is_room(
-    app: Postino, flow: Flow, disk: Disk, refused: asyncio.Event, logs: Logs, monkeypatch: pytest.MonkeyPatch
+    app: Postino, flow: Flow, disk: Disk, settle_failed: asyncio.Event, logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_retry, "KEEP_TRYING", 0)
     started, finish = asyncio.Event(), asyncio.Event()
@@ -86,7 +86,7 @@ async def test_full_disk_raises_and_work_resumes_when_there_is_room(
         with pytest.raises(StoreUnreachable, match=r"disk of .*postino\.db is full\. Nothing was lost; free some"):
             await app.enqueue("flow", "x" * 900_000)
         finish.set()
-        await refused.wait()
+        await settle_failed.wait()
         disk.pages = ROOM
         await flow.measure_recovery()
         assert (await wait_for_end(app, job)).state is State.COMPLETED

@@ -20,7 +20,7 @@ async def test_enqueue_with_a_lost_response_is_repeated_and_leaves_one_job(
     proxy.loses = nth(1, is_query("insert_jobs"))
     many = await app.enqueue_many([{"type": "flow", "key": key and f"{key}{number}"} for number in range(10)])
     assert len(proxy.lost) == 2
-    assert {found.id for found in await app.store.jobs(JobFilter())} == {job.id, *(job.id for job in many)}
+    assert {stored.id for stored in await app.store.jobs(JobFilter())} == {job.id, *(job.id for job in many)}
 
 
 @pytest.mark.parametrize(

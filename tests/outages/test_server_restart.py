@@ -44,7 +44,7 @@ async def test_killed_backend_costs_one_connection(app: Postino, flow: Flow, pos
 
 
 async def kill_a_busy_one(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """One that is just executing something, so that its client loses the answer."""
+    """Kill a backend that is executing a query, so that its client loses the response."""
     killing = """
         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'postino' AND state <> 'idle' LIMIT 1

@@ -15,7 +15,7 @@ from tests.servers.proxy import Proxy
 LEASE = 1.0
 
 
-async def away_for_longer_than_a_lease(proxy: Proxy) -> None:
+async def interrupt_longer_than_lease(proxy: Proxy) -> None:
     await proxy.refuse()
     await proxy.cut()
     await asyncio.sleep(2 * LEASE)  # this is how long the outage lasts
@@ -24,7 +24,7 @@ async def away_for_longer_than_a_lease(proxy: Proxy) -> None:
 
 async def test_slow_database_costs_only_time(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow, askers=8):
-        proxy.slow(0.1, 0.05)  # there, and the same back
+        proxy.slow(0.1, 0.05)  # in each direction
         await flow.wait_for_starts(24)
         proxy.slow(0, 0)
     await flow.check()
@@ -33,14 +33,14 @@ async def test_slow_database_costs_only_time(flow: Flow, proxy: Proxy, logs: Log
 
 async def test_outage_longer_than_the_lease_kills_no_worker(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow, lease=LEASE):
-        await away_for_longer_than_a_lease(proxy)
+        await interrupt_longer_than_lease(proxy)
         await flow.measure_recovery()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []
 
 
-class Holding:
-    """A handler of several apps whose jobs end when they are told to."""
+class HeldJobs:
+    """A handler of several apps whose jobs end when `finish` is set."""
 
     def __init__(self, *apps: Postino) -> None:
         self.starts: Counter[UUID] = Counter()
@@ -52,15 +52,15 @@ class Holding:
         self.starts[job.id] += 1
         await self.finish.wait()
 
-    async def begun(self, times: int) -> None:
+    async def wait_for_starts(self, times: int) -> None:
         async def there() -> bool:
             return self.starts.total() == times
 
         await wait_for(there)
 
 
-async def beaten_again(app: Postino) -> None:
-    """Every worker is seen alive anew."""
+async def wait_for_heartbeats(app: Postino) -> None:
+    """Wait for new heartbeats of every worker."""
     before = {worker.id: worker.heartbeats for worker in await app.store.workers()}
 
     async def there() -> bool:
@@ -73,22 +73,22 @@ async def test_workers_keep_their_jobs_through_an_outage(
     app: Postino, proxy: Proxy, postgres_url: str, tmp_path: Path, logs: Logs
 ) -> None:
     async with Postino(make_config(tmp_path, proxy.url(postgres_url))) as other:
-        holding = Holding(app, other)
+        held_jobs = HeldJobs(app, other)
         async with run_worker(app, lease=LEASE, concurrency=4), run_worker(other, lease=LEASE, concurrency=4):
             jobs = await app.enqueue_many([("hold", number) for number in range(8)])
-            await holding.begun(8)
-            await away_for_longer_than_a_lease(proxy)
-            await wait_for(lambda: reached(app))
-            await beaten_again(app)
-            holding.finish.set()
+            await held_jobs.wait_for_starts(8)
+            await interrupt_longer_than_lease(proxy)
+            await wait_for(lambda: can_reach(app))
+            await wait_for_heartbeats(app)
+            held_jobs.finish.set()
             for job in jobs:
                 assert (await wait_for_end(app, job)).rescues == 0
-    assert holding.starts == {job.id: 1 for job in jobs}
+    assert held_jobs.starts == {job.id: 1 for job in jobs}
     assert EventType.RESCUED not in [event.type for event in await all_events(app)]
     assert find_alarms(logs) == []
 
 
-async def reached(app: Postino) -> bool:
+async def can_reach(app: Postino) -> bool:
     try:
         return len(await app.store.workers()) > 0
     except StoreUnreachable:
@@ -99,17 +99,17 @@ async def test_isolated_worker_loses_its_job_and_recovers(
     app: Postino, proxy: Proxy, postgres_url: str, tmp_path: Path, logs: Logs
 ) -> None:
     async with Postino(make_config(tmp_path, postgres_url)) as other:
-        holding = Holding(app, other)
+        held_jobs = HeldJobs(app, other)
         async with run_worker(app, lease=LEASE):
             job = await other.enqueue("hold")
-            await holding.begun(1)
+            await held_jobs.wait_for_starts(1)
             await proxy.refuse()
             await proxy.cut()
             async with run_worker(other, lease=LEASE):
-                await holding.begun(2)
+                await held_jobs.wait_for_starts(2)
                 await proxy.accept()
                 await wait_for(lambda: is_logged(logs, "job.revoked"))
-                holding.finish.set()
+                held_jobs.finish.set()
                 done = await wait_for_end(other, job)
             assert (await wait_for_end(other, await other.enqueue("hold"))).state is State.COMPLETED
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
@@ -119,15 +119,15 @@ async def test_isolated_worker_loses_its_job_and_recovers(
 async def test_processes_run_each_job_once_through_an_outage(
     app: Postino, proxy: Proxy, postgres_url: str, start: Start, ran: Ran
 ) -> None:
-    async def begun(jobs: int) -> bool:
+    async def has_started(jobs: int) -> bool:
         return ran().total() >= jobs
 
     processes = [start(proxy.url(postgres_url)), start(proxy.url(postgres_url))]
     for process in processes:
         assert await asyncio.to_thread(line_with, process, "ready") == "ready\n"
     jobs = await app.enqueue_many([("slow", number) for number in range(32)])
-    await wait_for(lambda: begun(1))
-    await away_for_longer_than_a_lease(proxy)
+    await wait_for(lambda: has_started(1))
+    await interrupt_longer_than_lease(proxy)
     jobs += await app.enqueue_many([("record", number) for number in range(20)])
     for job in jobs:
         assert (await wait_for_end(app, job)).rescues == 0

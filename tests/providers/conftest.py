@@ -19,7 +19,7 @@ from tests.servers.pds import PdsServer
 
 @pytest.fixture(scope="session")
 def pds() -> Iterator[PdsServer]:
-    """The real Bluesky server this worker's tests share; everybody signs up anew."""
+    """Run the real Bluesky server that tests share; each test has its own account."""
     try:
         server = PdsServer()
     except ServerMissing as missing:
@@ -30,7 +30,7 @@ def pds() -> Iterator[PdsServer]:
 
 @pytest.fixture(scope="session")
 def mastodon_server() -> Iterator[MastodonServer]:
-    """The Mastodon server this worker's tests share, and with it one account."""
+    """Run the Mastodon server that tests share, with one account."""
     try:
         server = MastodonServer()
     except ServerMissing as missing:
@@ -47,7 +47,7 @@ def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox
 
 @pytest.fixture
 def sandbox(shared_sandbox: SandboxServer) -> SandboxServer:
-    """As on its first day, and quick."""
+    """Return the shared sandbox, reset and with short waits."""
     shared_sandbox.reset()
     shared_sandbox.post("settings", {"mastodon_media_seconds": 0.05, "bluesky_access_seconds": None})
     return shared_sandbox
@@ -67,7 +67,7 @@ async def proxy_to_mastodon(mastodon_server: MastodonServer) -> AsyncIterator[Lo
 
 @pytest.fixture
 async def picture_host() -> AsyncIterator[str]:
-    """Where pictures are, under their shade or size; and other things that are none."""
+    """Serve images by shade or size, and files that are not images."""
 
     async def show(request: web.Request) -> web.Response:
         name = request.match_info["name"]

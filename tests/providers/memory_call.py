@@ -1,4 +1,4 @@
-"""A `Call` with its ledger in memory: stores steps as JSON and, after a lost response, looks before it sends again."""
+"""A `Call` with its ledger in memory: stores steps as JSON, and looks up a lost response before it resends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLL = 0.05  # seconds between two questions, however long anybody else would wa
 
 
 class StepRefused(Exception):
-    """The network said no."""
+    """The network refused the call."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -41,11 +41,11 @@ class StepRefused(Exception):
 
 
 class StepUncertain(Exception):
-    """Something may have left."""
+    """A request may have been sent."""
 
 
 class PersonNeeded(Exception):
-    """Nobody but a person can tell."""
+    """Only a person can decide."""
 
 
 @dataclass
@@ -141,7 +141,7 @@ class MemoryCall:
 
 
 async def publish_until_done(provider: Provider, post: Post, call: MemoryCall, attempts: int = 5) -> Published:
-    """Runs again after whatever passes, as the engine would, without the waiting."""
+    """Publish with retries, as the engine would, without waiting."""
     for left in reversed(range(attempts)):
         try:
             return await provider.publish(post, call)

@@ -11,7 +11,7 @@ Loss = Literal["request", "answer"]
 
 
 class LossyProxy:
-    """Carries every request on its own connection. `lose` names the next requests of a kind that go wrong."""
+    """Forwards every request on its own connection, and loses those that `lose` names."""
 
     def __init__(self, port: int) -> None:
         self._upstream = port
@@ -31,7 +31,7 @@ class LossyProxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def lose(self, what: Loss, where: str, times: int = 1) -> None:
-        """`where` is part of the request's first line."""
+        """Lose the next requests or responses whose request line contains `where`."""
         self._losses += [(where, what)] * times
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,7 +14,7 @@ SAMPLE_VIDEO = b"\0\0\0\x18ftypmp42" + b"\0" * 1000  # as far as anybody looks w
 
 
 def make_png(shade: int = 0, width: int = 1, height: int = 1) -> bytes:
-    """A grey picture, as large as that many dots: nothing is left out of it."""
+    """Return an uncompressed grey PNG image of this size."""
     rows = zlib.compress((b"\0" + bytes([shade]) * width) * height, level=0)
     parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
     chunks = [

@@ -44,7 +44,7 @@ def test_record_key_is_a_timestamp_of_the_day_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("plain", []),
         ("see https://example.com.", [("link", "https://example.com", "https://example.com")]),
@@ -63,9 +63,9 @@ def test_record_key_is_a_timestamp_of_the_day_before() -> None:
         ("👩‍👧 ü #ü", [("tag", "ü", "#ü")]),
     ],
 )  # fmt: skip
-def test_links_mentions_and_tags_are_found(text: str, found: list[tuple[str, str, str]]) -> None:
-    told = [(it.kind, it.value, text.encode()[it.start : it.end].decode()) for it in find_spans(text)]
-    assert told == found
+def test_links_mentions_and_tags_are_found(text: str, expected: list[tuple[str, str, str]]) -> None:
+    spans = [(it.kind, it.value, text.encode()[it.start : it.end].decode()) for it in find_spans(text)]
+    assert spans == expected
 
 
 @given(st.lists(st.sampled_from([*"ab@#.:/ (ü👋\n", "https://x.de", "@a.test"]), max_size=40).map("".join))

@@ -206,9 +206,11 @@ async def test_deleted_blobs_are_uploaded_again(
 ) -> None:
     await call.step("media 1", bluesky.upload, account, pictures[0])
     other = pds.sign_up()  # who has never uploaded it
-    theirs = replace(account, credentials={"identifier": other.handle, "password": other.password}, remote_id=other.did)
-    waiting = MemoryCall(outbound, bluesky, theirs, steps=dict(call.steps))
-    await bluesky.publish(make_post(theirs, "late", media=pictures[:1]), waiting)
+    other_account = replace(
+        account, credentials={"identifier": other.handle, "password": other.password}, remote_id=other.did
+    )
+    waiting = MemoryCall(outbound, bluesky, other_account, steps=dict(call.steps))
+    await bluesky.publish(make_post(other_account, "late", media=pictures[:1]), waiting)
     assert texts(pds, other) == ["late"]
 
 

@@ -23,10 +23,10 @@ NETWORKS: dict[str, Provider] = {
 }  # fmt: skip
 
 
-def said(network: str, status: int, body: Any, **headers: str) -> Failure:
-    told = body if isinstance(body, bytes) else json.dumps(body).encode()
+def classify(network: str, status: int, body: Any, **headers: str) -> Failure:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return NETWORKS[network].classify(Answer(status, names, told))
+    return NETWORKS[network].classify(Answer(status, names, content))
 
 
 def bluesky(code: str, message: str = "") -> dict[str, str]:
@@ -95,7 +95,7 @@ def telegram(status: int, description: str, **parameters: int) -> dict[str, Any]
 def test_error_response_is_classified_with_a_clear_message(
     network: str, status: int, body: Any, kind: FailureKind, words: str
 ) -> None:
-    failure = said(network, status, body)
+    failure = classify(network, status, body)
     assert failure.kind is kind
     assert words in failure.message
 
@@ -115,15 +115,15 @@ def test_error_response_is_classified_with_a_clear_message(
 def test_rate_limit_ends_when_the_network_says(
     network: str, body: Any, headers: dict[str, str], seconds: int | None
 ) -> None:
-    failure = said(network, 429, body, **headers)
+    failure = classify(network, 429, body, **headers)
     assert failure.kind is FailureKind.RATE_LIMIT
     assert failure.until == (None if seconds is None else NOW + timedelta(seconds=seconds))
     assert is_definite_refusal(failure)
 
 
 def test_retry_after_counts_only_where_waiting_helps() -> None:
-    assert said("mastodon", 503, b"", retry_after="30").until == NOW + timedelta(seconds=30)
-    assert said("mastodon", 403, b"", retry_after="30").until is None
+    assert classify("mastodon", 503, b"", retry_after="30").until == NOW + timedelta(seconds=30)
+    assert classify("mastodon", 403, b"", retry_after="30").until is None
 
 
 ANY_BODY = st.binary() | st.recursive(
@@ -141,7 +141,7 @@ ANY_BODY = st.binary() | st.recursive(
 
 @given(st.sampled_from(sorted(NETWORKS)), st.integers(100, 599), ANY_BODY)
 def test_every_response_becomes_a_failure_with_a_message(network: str, status: int, body: Any) -> None:
-    failure = said(network, status, body)
+    failure = classify(network, status, body)
     assert failure.message.strip()
     if status in (408, 409, 425) or status >= 500:
         assert not is_definite_refusal(failure)

@@ -44,7 +44,7 @@ CASES = [case for case in faults_by_endpoint() if case[0] in NETWORKS]
 
 
 def quick(network: str) -> Provider:
-    """With less patience than the fault `timeout` takes."""
+    """Return a provider whose timeout is shorter than the fault `timeout`."""
     provider = NETWORKS[network]()
     provider.timeout = timedelta(seconds=0.4)
     return provider
@@ -55,7 +55,7 @@ def visible_endpoints(network: str) -> list[str]:
 
 
 async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Failure | str:
-    """As the engine would, without the waiting; how it ended for good."""
+    """Publish with retries, without waiting; return how it ended."""
     ending: Published | Failure | str = "never ended"
     for _ in range(6):
         try:
@@ -64,8 +64,8 @@ async def run(provider: Provider, post: Any, call: MemoryCall) -> Published | Fa
             ending = refused.failure
             if ending.kind in (FailureKind.PERMANENT, FailureKind.AUTH):
                 return ending
-        except PersonNeeded as asked:
-            return f"a person is asked: {asked}"
+        except PersonNeeded as error:
+            return f"a person decides: {error}"
         except (StepUncertain, NotSent, LostResponse) as trouble:
             ending = str(trouble)
     return ending
@@ -97,7 +97,7 @@ async def test_every_fault_has_an_expected_outcome_and_no_duplicate(
             assert sorted(out) == sorted(post.parts)
         case _:
             assert network == "telegram"
-            assert str(ending).startswith("a person is asked")
+            assert str(ending).startswith("a person decides")
 
 
 @pytest.mark.slow
@@ -114,8 +114,8 @@ async def test_refresh_returns_tokens_or_a_failure(
         ended = await provider.refresh(account, http)
     except (NotSent, LostResponse) as trouble:
         ended = trouble
-    said = str(ended)
-    assert not any(secret in said for secret in account.credentials.values() if secret != account.handle)
+    text = str(ended)
+    assert not any(secret in text for secret in account.credentials.values() if secret != account.handle)
     assert not isinstance(ended, Failure) or ended.kind in (FailureKind.TRANSIENT, FailureKind.RATE_LIMIT)
 
 
@@ -123,8 +123,8 @@ async def with_tokens(sandbox: SandboxServer, outbound: OutboundHttp) -> Account
     account = sandbox.account("bluesky")
     http = outbound.open(timeout=timedelta(seconds=5), visible=False)
     url = f"{account.base_url}/xrpc/com.atproto.server.createSession"
-    said = (await http.request("POST", url, json=dict(account.credentials))).json()
-    tokens = {"access_token": said["accessJwt"], "refresh_token": said["refreshJwt"]}
+    text = (await http.request("POST", url, json=dict(account.credentials))).json()
+    tokens = {"access_token": text["accessJwt"], "refresh_token": text["refreshJwt"]}
     return replace(account, credentials=tokens)
 
 

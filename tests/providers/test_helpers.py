@@ -22,8 +22,10 @@ def test_multipart_form_round_trips(fields: dict[str, str], data: bytes) -> None
     assert headers["Content-Type"].partition("boundary=")[2].encode() not in data
     read = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode() + body)
     *texts, file = read.iter_parts()
-    told = {str(part.get_param("name", header="Content-Disposition")): part.get_payload(decode=True) for part in texts}
-    assert set(told) == set(fields)
+    parsed = {
+        str(part.get_param("name", header="Content-Disposition")): part.get_payload(decode=True) for part in texts
+    }
+    assert set(parsed) == set(fields)
     assert (file.get_filename(), file.get_content_type()) == ("media.jpg", "image/jpeg")
     for value in [*(text.encode() for text in fields.values()), data]:
         assert b"\r\n\r\n" + value + b"\r\n--" in body

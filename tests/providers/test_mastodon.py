@@ -36,7 +36,11 @@ POST = "POST /api/v1/statuses"
 @pytest.fixture
 def account(proxy_to_mastodon: LossyProxy) -> Account:
     return Account(
-        id="ours", network="mastodon", handle="me", base_url=proxy_to_mastodon.url, credentials={"access_token": TOKEN}
+        id="revoked",
+        network="mastodon",
+        handle="me",
+        base_url=proxy_to_mastodon.url,
+        credentials={"access_token": TOKEN},
     )
 
 
@@ -52,12 +56,12 @@ def call(outbound: OutboundHttp, mastodon: Mastodon, account: Account) -> Memory
 
 @pytest.fixture
 def text() -> str:
-    """Words nobody else has posted."""
+    """Return a unique text."""
     return f"Grüße & <3 an @friend@example.com #{uuid4().hex}\n\nhttps://example.com/{uuid4().hex}/a/long/way/to/go?b=1"
 
 
-def posted(server: MastodonServer, text: str) -> list[str]:
-    """Oldest first."""
+def list_posts(server: MastodonServer, text: str) -> list[str]:
+    """Return the ids of the posts with this text, oldest first."""
     names = [str(status["id"]) for status in reversed(server.statuses())]
     return [name for name in names if server.get(f"/api/v1/statuses/{name}/source")["text"] == text]
 
@@ -69,7 +73,7 @@ async def test_text_is_published(
     mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str
 ) -> None:
     published = await mastodon.publish(make_post(account, text, visibility="unlisted", unknown="ignored"), call)
-    assert posted(mastodon_server, text) == [published.remote_id]
+    assert list_posts(mastodon_server, text) == [published.remote_id]
     status = mastodon_server.get(f"/api/v1/statuses/{published.remote_id}")
     assert status["visibility"] == "unlisted"
     assert published.url == status["url"]
@@ -92,8 +96,8 @@ async def test_thread_is_a_chain_of_replies(
     mastodon_server: MastodonServer, account: Account, mastodon: Mastodon, call: MemoryCall, text: str
 ) -> None:
     published = await mastodon.publish(make_post(account, text, f"{text} 2", f"{text} 3"), call)
-    [second] = posted(mastodon_server, f"{text} 2")
-    [third] = posted(mastodon_server, f"{text} 3")
+    [second] = list_posts(mastodon_server, f"{text} 2")
+    [third] = list_posts(mastodon_server, f"{text} 3")
     replies = [mastodon_server.get(f"/api/v1/statuses/{name}")["in_reply_to_id"] for name in (second, third)]
     assert replies == [published.remote_id, second]
 
@@ -117,8 +121,8 @@ async def test_lost_response_leaves_one_post_found_in_the_list(
     with pytest.raises(StepUncertain):
         await mastodon.publish(post, call)
     published = await publish_until_done(mastodon, post, call)
-    assert posted(mastodon_server, text) == [published.remote_id]
-    assert len(posted(mastodon_server, f"{text} 2")) == 1
+    assert list_posts(mastodon_server, text) == [published.remote_id]
+    assert len(list_posts(mastodon_server, f"{text} 2")) == 1
     assert [type(sighting) for sighting in call.sightings] == [Found]
 
 
@@ -132,7 +136,7 @@ async def test_lost_request_is_sent_again(
 ) -> None:
     proxy_to_mastodon.lose("request", POST)
     published = await publish_until_done(mastodon, make_post(account, text), call)
-    assert posted(mastodon_server, text) == [published.remote_id]
+    assert list_posts(mastodon_server, text) == [published.remote_id]
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
 
 
@@ -141,7 +145,7 @@ async def test_idempotency_key_prevents_a_duplicate_of_an_unlisted_post(
 ) -> None:
     post = make_post(account, text)
     published = [await mastodon.publish(post, MemoryCall(outbound, mastodon, account)) for _ in range(2)]
-    assert [one.remote_id for one in published] == posted(mastodon_server, text) * 2
+    assert [one.remote_id for one in published] == list_posts(mastodon_server, text) * 2
 
 
 async def test_person_decides_after_the_idempotency_key_expired(
@@ -174,10 +178,10 @@ def status(mastodon_server: MastodonServer, account: Account, text: str) -> Stat
     return Status(account, me, "a key", text)
 
 
-async def say(
+async def publish_by_hand(
     mastodon: Mastodon, outbound: OutboundHttp, account: Account, *parts: str, media: tuple[Media, ...] = ()
 ) -> str:
-    """As somebody would by hand, or another job."""
+    """Publish a status by hand, or as another job."""
     post = make_post(account, *parts, media=media)
     return (await mastodon.publish(post, MemoryCall(outbound, mastodon, account))).remote_id
 
@@ -185,7 +189,7 @@ async def say(
 async def test_same_text_before_the_intent_is_not_a_match(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
-    await say(mastodon, outbound, status.account, status.text)
+    await publish_by_hand(mastodon, outbound, status.account, status.text)
     later = datetime.now(UTC) + CLOCK_ALLOWANCE + timedelta(seconds=1)
     assert await find(mastodon, call, status, later) == NotFound()
 
@@ -193,7 +197,7 @@ async def test_same_text_before_the_intent_is_not_a_match(
 async def test_server_clock_slightly_behind_still_matches(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
-    name = await say(mastodon, outbound, status.account, status.text)
+    name = await publish_by_hand(mastodon, outbound, status.account, status.text)
     sighting = await find(mastodon, call, status, datetime.now(UTC) + CLOCK_ALLOWANCE / 2)
     assert isinstance(sighting, Found)
     assert sighting.receipt.remote_id == name
@@ -202,9 +206,9 @@ async def test_server_clock_slightly_behind_still_matches(
 async def test_post_of_another_job_is_not_a_match(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
-    call.others.add(await say(mastodon, outbound, status.account, status.text))
+    call.others.add(await publish_by_hand(mastodon, outbound, status.account, status.text))
     assert await find(mastodon, call, status) == NotFound()
-    name = await say(mastodon, outbound, status.account, status.text)
+    name = await publish_by_hand(mastodon, outbound, status.account, status.text)
     sighting = await find(mastodon, call, status)
     assert isinstance(sighting, Found)
     assert sighting.receipt.remote_id == name
@@ -214,15 +218,17 @@ async def test_several_matches_leave_the_choice_to_a_person(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     for _ in range(2):
-        await say(mastodon, outbound, status.account, status.text)
+        await publish_by_hand(mastodon, outbound, status.account, status.text)
     assert isinstance(await find(mastodon, call, status), CannotTell)
 
 
 async def test_different_text_files_or_reply_is_not_a_match(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, pictures: tuple[Media, ...]
 ) -> None:
-    first = await say(mastodon, outbound, status.account, f"{status.text}!", status.text)  # ours is no reply
-    await say(mastodon, outbound, status.account, status.text, media=pictures[:1])
+    first = await publish_by_hand(
+        mastodon, outbound, status.account, f"{status.text}!", status.text
+    )  # ours is no reply
+    await publish_by_hand(mastodon, outbound, status.account, status.text, media=pictures[:1])
     assert await find(mastodon, call, status) == NotFound()
     assert isinstance(await find(mastodon, call, replace(status, reply_to=first)), Found)
     assert isinstance(await find(mastodon, call, replace(status, media=("one",))), Found)
@@ -231,8 +237,8 @@ async def test_different_text_files_or_reply_is_not_a_match(
 async def test_match_is_found_on_the_second_page(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, text: str
 ) -> None:
-    name = await say(mastodon, outbound, status.account, text)
-    await say(mastodon, outbound, status.account, *(f"{text} {number}" for number in range(41)))
+    name = await publish_by_hand(mastodon, outbound, status.account, text)
+    await publish_by_hand(mastodon, outbound, status.account, *(f"{text} {number}" for number in range(41)))
     sighting = await find(mastodon, call, status, datetime.now(UTC) - timedelta(seconds=30))
     assert isinstance(sighting, Found)
     assert sighting.receipt.remote_id == name
@@ -253,12 +259,12 @@ async def test_failed_list_call_does_not_count_as_not_found(
 async def test_revoked_token_asks_to_reconnect(
     account: Account, mastodon: Mastodon, outbound: OutboundHttp, text: str
 ) -> None:
-    ours = replace(account, credentials={"access_token": "withdrawn"})
+    revoked = replace(account, credentials={"access_token": "withdrawn"})
     with pytest.raises(StepRefused, match="Reconnect") as raised:
-        await mastodon.publish(make_post(ours, text), MemoryCall(outbound, mastodon, ours))
+        await mastodon.publish(make_post(revoked, text), MemoryCall(outbound, mastodon, revoked))
     assert raised.value.failure.kind is FailureKind.AUTH
     http = outbound.open(timeout=mastodon.timeout, visible=False)
-    assert isinstance(await mastodon.refresh(ours, http), Failure)
+    assert isinstance(await mastodon.refresh(revoked, http), Failure)
     assert await mastodon.refresh(account, http) == Tokens(credentials=account.credentials)
 
 

@@ -34,9 +34,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def postino(folder: Path, **said: str) -> Postino:
-    own = {"POSTINO_NETWORKS_PLUGINS": f'["{folder.name}:Forum"]'}
-    return Postino(load_config(folder, environment=own | said))
+def postino(folder: Path, **settings: str) -> Postino:
+    plugins = {"POSTINO_NETWORKS_PLUGINS": f'["{folder.name}:Forum"]'}
+    return Postino(load_config(folder, environment=plugins | settings))
 
 
 @pytest.mark.parametrize("block", [block for block in blocks(PAGE, "python") if block.file], ids=lambda it: it.file)
@@ -92,7 +92,7 @@ async def test_account_needs_a_base_url_unless_the_network_has_a_default(folder:
 
 
 @pytest.mark.parametrize(
-    ("target", "old", "new", "told"),
+    ("target", "old", "new", "message"),
     [
         ("{0}", "", "", "'{0}' is not of the form module:attr, for example forum:Forum."),
         ("{0}.py:Forum", "", "", "'{0}.py:Forum' names a file; name the module, without .py: {0}:Forum."),
@@ -113,15 +113,15 @@ async def test_account_needs_a_base_url_unless_the_network_has_a_default(folder:
         ("{0}:Forum", "class Forum:", "class Forum:\n    def __init__(self, a): ...\n", "it cannot be made w.*"),
     ],
 )
-def test_wrong_plugin_is_refused_with_the_reason(folder: Path, target: str, old: str, new: str, told: str) -> None:
+def test_wrong_plugin_is_refused_with_the_reason(folder: Path, target: str, old: str, new: str, message: str) -> None:
     assert old in FORUM
     (folder / f"{folder.name}.py").write_text(FORUM.replace(old, new, 1))
     named = target.format(folder.name)
-    said = told.replace("{0}", re.escape(folder.name)).replace("{1}", re.escape(str(folder)))
+    pattern = message.replace("{0}", re.escape(folder.name)).replace("{1}", re.escape(str(folder)))
     with pytest.raises(ConfigError) as refusal:
         load_registry([named], folder)
     assert refusal.value.field == "networks.plugins"
-    assert re.fullmatch(f"networks.plugins: {re.escape(named)}: {said}", str(refusal.value)), refusal.value
+    assert re.fullmatch(f"networks.plugins: {re.escape(named)}: {pattern}", str(refusal.value)), refusal.value
 
 
 def test_duplicate_plugin_name_is_refused(folder: Path) -> None:
@@ -131,20 +131,20 @@ def test_duplicate_plugin_name_is_refused(folder: Path) -> None:
 
 
 def test_private_origin_setting_allows_accounts_only(tmp_path: Path) -> None:
-    plain, told = (
+    plain, allowed = (
         load_config(tmp_path, environment={}),
         load_config(tmp_path, environment={"POSTINO_NETWORKS_ALLOWED_PRIVATE_ORIGINS": f'["{HERE}"]'}),
     )
     assert describe_unreachable(plain, HERE) is not None
-    assert describe_unreachable(told, HERE) is None
-    assert describe_unreachable(told, f"{HERE}/any/path") is None
+    assert describe_unreachable(allowed, HERE) is None
+    assert describe_unreachable(allowed, f"{HERE}/any/path") is None
     for other in ("http://127.0.0.1:8791", "https://127.0.0.1:8790", "http://localhost:8790", "http://169.254.169.254"):
-        assert describe_unreachable(told, other) is not None
-    assert media_url_check(told)(f"{HERE}/picture.jpg") is not None  # a picture by anybody's address stays outside
+        assert describe_unreachable(allowed, other) is not None
+    assert media_url_check(allowed)(f"{HERE}/picture.jpg") is not None  # a picture by anybody's address stays outside
 
 
 @pytest.mark.parametrize(
-    ("setting", "said", "told"),
+    ("setting", "value", "message"),
     [
         ("PLUGINS", "forum:Forum", "must be a list, not 'forum:Forum'"),
         ("PLUGINS", "[1]", r"networks.plugins must be a list of texts, not \[1\]"),
@@ -158,9 +158,9 @@ def test_private_origin_setting_allows_accounts_only(tmp_path: Path) -> None:
         ("ALLOWED_PRIVATE_ORIGINS", '["http://*"]', "is not an origin such as"),
     ],
 )
-def test_invalid_network_setting_is_refused(tmp_path: Path, setting: str, said: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        load_config(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": said})
+def test_invalid_network_setting_is_refused(tmp_path: Path, setting: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": value})
 
 
 async def test_worker_without_the_plugin_refuses_to_start_while_posts_wait(folder: Path) -> None:

@@ -180,5 +180,5 @@ async def test_bot_token_in_the_url_appears_nowhere(
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429])
 def test_response_not_from_telegram_is_uncertain(telegram: Telegram, status: int) -> None:
-    """Somebody in between may have answered, after the message went through."""
+    """A proxy may have responded after the message was sent."""
     assert telegram.classify(Answer(status, {}, b"<html>no</html>")).kind is FailureKind.DOUBT

@@ -19,6 +19,6 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[SandboxClient]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SandboxClient]:
-    """For sweeps, which open accounts of their own."""
+    """Return a sandbox for sweeps, which open their own accounts."""
     async with run_sandbox(tmp_path_factory.mktemp("shared") / "sandbox.db") as rows:
         yield rows

@@ -47,7 +47,7 @@ class SandboxClient:
         response = await self.post("/_sandbox/faults", {"network": network, "fault": fault, **rest})
         assert response.status == 201, response.text
 
-    async def published(self, query: str = "") -> list[dict[str, Any]]:
+    async def list_published(self, query: str = "") -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = (await self.get(f"/_sandbox/published{query}")).json["data"]
         return rows
 
@@ -59,7 +59,7 @@ class SandboxClient:
     async def eventually(self, look: Callable[[], Awaitable[Any]]) -> Any:
         """Poll until the result is true, and return it."""
         async with asyncio.timeout(10):
-            while not (result := await look()):  # noqa: ASYNC110 - a server is asked, not an event of ours
+            while not (result := await look()):  # noqa: ASYNC110 - polls a server, there is no event
                 await asyncio.sleep(0.02)
         return result
 

@@ -218,7 +218,7 @@ async def get_chat(sandbox: SandboxClient) -> ScriptedCall:
 
 
 async def instagram(sandbox: SandboxClient) -> tuple[str, dict[str, Any]]:
-    """Where the account's own paths begin, and its token. Containers are ready at once."""
+    """Return the path prefix of an account and its token. Containers are ready at once."""
     await sandbox.post("/_sandbox/settings", {"instagram_container_seconds": 0})
     account = await sandbox.account("instagram")
     return f"/instagram/v24.0/{account['remote_id']}", bearer(account["credentials"]["access_token"])

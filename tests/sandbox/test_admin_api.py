@@ -29,7 +29,7 @@ async def message(sandbox: SandboxClient, text: str = "hello", **account: Any) -
 async def test_published_posts_are_listed_in_order_with_all_fields(sandbox: SandboxClient) -> None:
     account = await sandbox.account("telegram")
     numbers = [await message(sandbox, f"number {number}", **account) for number in range(5)]
-    result = await sandbox.published()
+    result = await sandbox.list_published()
     assert [(it["remote_id"], it["text"]) for it in result] == [
         (number, f"number {place}") for place, number in enumerate(numbers)
     ]
@@ -38,28 +38,28 @@ async def test_published_posts_are_listed_in_order_with_all_fields(sandbox: Sand
         "number", "epoch", "network", "account", "remote_id", "kind", "title", "text", "media", "reply_to",
         "published_at",
     }  # fmt: skip
-    assert await sandbox.published(f"?after={result[2]['number']}") == result[3:]
-    assert await sandbox.published("?network=bluesky") == []
+    assert await sandbox.list_published(f"?after={result[2]['number']}") == result[3:]
+    assert await sandbox.list_published("?network=bluesky") == []
 
 
 async def test_reset_deletes_everything_but_the_record(sandbox: SandboxClient) -> None:
     account = await sandbox.account("mastodon")
     auth = bearer(account["credentials"]["access_token"])
     posted = await sandbox.post("/mastodon/api/v1/statuses", {"status": "before"}, **auth)
-    before = await sandbox.published()
+    before = await sandbox.list_published()
     await sandbox.fault("*", "drop", times=100)
     await sandbox.post(f"/_sandbox/accounts/mastodon/{account['handle']}", {"blocked": True, "token_expired": True})
     await sandbox.post("/_sandbox/settings", {"mastodon_key_seconds": 1})
     assert (await sandbox.post("/_sandbox/reset")).json == {"epoch": 2}
-    assert await sandbox.published() == []
-    assert await sandbox.published("?all=1") == before
+    assert await sandbox.list_published() == []
+    assert await sandbox.list_published("?all=1") == before
     assert (await sandbox.get("/_sandbox/faults?all=1")).json["data"] == []
     assert (await sandbox.get("/_sandbox/calls")).json["data"] == []
     assert (await sandbox.get("/_sandbox/settings")).json == default_settings()
     assert (await sandbox.get(f"/mastodon/api/v1/statuses/{posted.json['id']}", **auth)).status == 404
     again = await sandbox.post("/mastodon/api/v1/statuses", {"status": "after"}, **auth)
     assert again.json["id"] != posted.json["id"]
-    assert [it["text"] for it in await sandbox.published("?all=true")] == ["before", "after"]
+    assert [it["text"] for it in await sandbox.list_published("?all=true")] == ["before", "after"]
 
 
 async def test_database_refuses_to_change_the_record(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_database_refuses_to_change_the_record(tmp_path: Path) -> None:
             with pytest.raises(apsw.ConstraintError, match="never"):
                 connection.execute(forbidden)
         connection.close()
-        assert [it["text"] for it in await sandbox.published()] == ["hello"]
+        assert [it["text"] for it in await sandbox.list_published()] == ["hello"]
 
 
 # Faults
@@ -200,7 +200,7 @@ async def test_many_accounts_are_opened_at_once(sandbox: SandboxClient) -> None:
         assert len({it["remote_id"] for it in known}) == len(known)
     [last] = (await sandbox.post("/_sandbox/accounts", {"network": "telegram", "count": 1})).json["data"]
     await message(sandbox, **last)
-    assert [it["account"] for it in await sandbox.published()] == [last["handle"]]
+    assert [it["account"] for it in await sandbox.list_published()] == [last["handle"]]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ async def test_blocked_and_expired_accounts_cannot_publish(sandbox: SandboxClien
         assert (await sandbox.post(path, {change: True})).status == 200
         assert (await scripted_call.send(sandbox)).status in (400, 401, 403)
         await sandbox.post(path, {change: False})
-    assert await sandbox.published() == []
+    assert await sandbox.list_published() == []
     assert (await scripted_call.send(sandbox)).status in (200, 201)
 
 

@@ -147,16 +147,16 @@ async def test_outage_lasts_at_all_endpoints_until_removed(sandbox: SandboxClien
     await sandbox.fault("telegram", "drop", account="nobody", rate=1)
     expected = {"drop": None, "process_then_500": 500, "timeout": 504}[fault]
     for (network, endpoint), scripted_call in lines.items():
-        status = await status_of(scripted_call, sandbox)
+        status = await get_status(scripted_call, sandbox)
         assert status == expected if network == "mastodon" else status == 200, endpoint
     removed = (await sandbox.call("DELETE", "/_sandbox/faults?network=mastodon")).json
     assert removed == {"removed": 1}
     assert [it["network"] for it in (await sandbox.get("/_sandbox/faults")).json["data"]] == ["telegram"]
-    assert await status_of(lines["mastodon", "verify_credentials"], sandbox) == 200
+    assert await get_status(lines["mastodon", "verify_credentials"], sandbox) == 200
     assert (await sandbox.call("DELETE", "/_sandbox/faults?network=myspace")).json["field"] == "network"
 
 
-async def status_of(scripted_call: ScriptedCall, sandbox: SandboxClient) -> int | None:
+async def get_status(scripted_call: ScriptedCall, sandbox: SandboxClient) -> int | None:
     try:
         return (await scripted_call.send(sandbox)).status
     except aiohttp.ServerDisconnectedError:

@@ -34,17 +34,17 @@ def address(sandbox: SandboxClient) -> tuple[str, int]:
 
 
 async def in_flight(sandbox: SandboxClient, account: str | None = None) -> tuple[int, int]:
-    """Now, and at most; of the network if nobody is named."""
+    """Return the calls in flight now and at most, of an account or of the whole network."""
     body = (await sandbox.get("/_sandbox/calls")).json
     rows = body["networks"] if account is None else [it for it in body["data"] if it["account"] == account]
     return (rows[0]["in_flight"], rows[0]["most_in_flight"]) if rows else (0, 0)
 
 
-async def until_under_way(sandbox: SandboxClient, number: int) -> None:
-    async def reached() -> bool:
+async def wait_for_calls_in_flight(sandbox: SandboxClient, number: int) -> None:
+    async def is_reached() -> bool:
         return (await in_flight(sandbox))[0] == number
 
-    await sandbox.eventually(reached)
+    await sandbox.eventually(is_reached)
 
 
 async def test_most_in_flight_is_counted_per_account_and_network(sandbox: SandboxClient) -> None:
@@ -71,10 +71,10 @@ async def test_call_of_a_killed_client_counts_until_its_connection_ends(sandbox:
         caller = await asyncio.create_subprocess_exec(
             sys.executable, "-c", CALLER, host, str(port), request(account, f"{death}"), stdout=asyncio.subprocess.PIPE
         )
-        await until_under_way(sandbox, 1)
+        await wait_for_calls_in_flight(sandbox, 1)
         os.kill(caller.pid, signal.SIGKILL)
         await caller.wait()
-        await until_under_way(sandbox, 0)
+        await wait_for_calls_in_flight(sandbox, 0)
     assert await in_flight(sandbox, account["handle"]) == (0, 1)
     assert await in_flight(sandbox) == (0, 1)
     assert [(it["ended_at"], it["status"]) for it in await sandbox.log()] == [(None, None)] * 3
@@ -86,20 +86,20 @@ async def test_client_that_reconnects_at_once_is_not_counted_twice(sandbox: Sand
     callers = [socket.create_connection(address(sandbox)) for _ in range(20)]
     callers[0].sendall(request(account).encode())
     for leaving, coming in pairwise(callers):
-        await until_under_way(sandbox, 1)
+        await wait_for_calls_in_flight(sandbox, 1)
         # The sandbox runs in this very loop: half a call is news already when one leaves and the other goes on.
         whole = request(account).encode()
         coming.sendall(whole[:20])
         await asyncio.sleep(0)
         leaving.close()
         coming.sendall(whole[20:])
-        await calls_reached(sandbox, callers.index(coming) + 1)
+        await wait_for_logged_calls(sandbox, callers.index(coming) + 1)
     callers[-1].close()
     assert (await in_flight(sandbox, account["handle"]))[1] == 1
 
 
-async def calls_reached(sandbox: SandboxClient, number: int) -> None:
-    async def reached() -> bool:
+async def wait_for_logged_calls(sandbox: SandboxClient, number: int) -> None:
+    async def is_reached() -> bool:
         return len(await sandbox.log()) == number
 
-    await sandbox.eventually(reached)
+    await sandbox.eventually(is_reached)

@@ -55,7 +55,7 @@ async def test_documented_admin_requests_match_the_routes(tmp_path: Path) -> Non
 
 async def test_documented_record_and_log_fields_exist(sandbox: SandboxClient) -> None:
     await (await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox)).send(sandbox)
-    [result] = await sandbox.published()
+    [result] = await sandbox.list_published()
     words = set(codes(prose(PAGE)))
     assert set(result) <= words
     [timed] = await sandbox.log()

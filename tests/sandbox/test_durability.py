@@ -31,8 +31,8 @@ async def start(folder: Path) -> tuple[Process, str]:
 
 
 @asynccontextmanager
-async def life(folder: Path) -> AsyncIterator[tuple[Process, SandboxClient]]:
-    """From a start to a sudden death."""
+async def run_and_kill(folder: Path) -> AsyncIterator[tuple[Process, SandboxClient]]:
+    """Run a sandbox process and kill it at the end."""
     process, url = await start(folder)
     try:
         async with aiohttp.ClientSession() as client:
@@ -61,7 +61,7 @@ async def post_until_killed(
 
 async def test_confirmed_posts_survive_a_kill(tmp_path: Path) -> None:
     answered: list[str] = []
-    async with life(tmp_path) as (process, sandbox):
+    async with run_and_kill(tmp_path) as (process, sandbox):
         accounts = [(await sandbox.account("telegram"))["credentials"] for _ in range(4)]
         tasks = [
             asyncio.create_task(post_until_killed(sandbox, credentials, name, answered))
@@ -71,8 +71,8 @@ async def test_confirmed_posts_survive_a_kill(tmp_path: Path) -> None:
             await asyncio.sleep(0.005)
         process.kill()
         await asyncio.gather(*tasks)
-    async with life(tmp_path) as (_, sandbox):
-        texts = [it["text"] for it in await sandbox.published()]
+    async with run_and_kill(tmp_path) as (_, sandbox):
+        texts = [it["text"] for it in await sandbox.list_published()]
         assert set(answered) <= set(texts)
         assert len(texts) == len(set(texts)) <= len(answered) + len(accounts)
         numbers = [await post(sandbox, credentials, "and on") for credentials in accounts]
@@ -82,22 +82,22 @@ async def test_confirmed_posts_survive_a_kill(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["process_then_drop", "process_then_500", "timeout", "truncated", "html"])
 async def test_effect_of_a_fault_is_on_disk_before_the_response_fails(tmp_path: Path, fault: str) -> None:
-    async with life(tmp_path) as (process, sandbox):
+    async with run_and_kill(tmp_path) as (process, sandbox):
         credentials = (await sandbox.account("telegram"))["credentials"]
         await sandbox.fault("telegram", fault, params={"seconds": 0} if fault == "timeout" else {})
         with contextlib.suppress(aiohttp.ClientError, KeyError, TypeError, ValueError):
             await post(sandbox, credentials, "hello")
         process.kill()
-    async with life(tmp_path) as (_, sandbox):
-        assert [it["text"] for it in await sandbox.published()] == ["hello"]
+    async with run_and_kill(tmp_path) as (_, sandbox):
+        assert [it["text"] for it in await sandbox.list_published()] == ["hello"]
 
 
 async def test_faults_accounts_settings_and_counts_survive_a_kill(tmp_path: Path) -> None:
-    async def everything(sandbox: SandboxClient) -> list[Any]:
+    async def read_all(sandbox: SandboxClient) -> list[Any]:
         paths = ("faults?all=1", "accounts", "settings", "calls")
         return [(await sandbox.get(f"/_sandbox/{path}")).json for path in paths]
 
-    async with life(tmp_path) as (process, sandbox):
+    async with run_and_kill(tmp_path) as (process, sandbox):
         account = await sandbox.account("x")
         form = {name: account["credentials"][name] for name in ("refresh_token", "client_id")}
         form["grant_type"] = "refresh_token"
@@ -106,10 +106,10 @@ async def test_faults_accounts_settings_and_counts_survive_a_kill(tmp_path: Path
         await sandbox.post("/_sandbox/settings", {"x_duplicate_seconds": 60})
         auth = {"headers": {"Authorization": f"Bearer {fresh['access_token']}"}}
         assert (await sandbox.post("/x/2/tweets", {"text": "one"}, **auth)).status == 500
-        before = await everything(sandbox)
+        before = await read_all(sandbox)
         process.kill()
-    async with life(tmp_path) as (_, sandbox):
-        assert await everything(sandbox) == before
+    async with run_and_kill(tmp_path) as (_, sandbox):
+        assert await read_all(sandbox) == before
         assert (await sandbox.call("POST", "/x/2/oauth2/token", data=form)).status == 400
         assert (await sandbox.post("/x/2/tweets", {"text": "two"}, **auth)).status == 500
         assert (await sandbox.post("/x/2/tweets", {"text": "three"}, **auth)).status == 201
@@ -124,11 +124,11 @@ async def test_sandbox_stops_with_its_parent(tmp_path: Path) -> None:
 
 
 async def test_sandbox_stops_on_signal_with_calls_in_flight(tmp_path: Path) -> None:
-    async with life(tmp_path) as (process, sandbox):
+    async with run_and_kill(tmp_path) as (process, sandbox):
         credentials = (await sandbox.account("telegram"))["credentials"]
         await sandbox.fault("telegram", "timeout")
         waiting = asyncio.create_task(post(sandbox, credentials, "hello"))
-        assert len(await sandbox.eventually(sandbox.published)) == 1
+        assert len(await sandbox.eventually(sandbox.list_published)) == 1
         process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 10) == 0
         with pytest.raises(aiohttp.ClientError):

@@ -21,7 +21,7 @@ SHORT: dict[str, dict[str, Any]] = {
 SWEEP = sorted(faults_by_endpoint())
 
 
-def endpoint_of(network: str, name: str) -> SandboxEndpoint:
+def get_endpoint(network: str, name: str) -> SandboxEndpoint:
     [rows] = [endpoint for endpoint in networks()[network].endpoints if endpoint.name == name]
     return rows
 
@@ -44,10 +44,10 @@ def test_sweep_contains_every_fault_and_the_common_ones_everywhere() -> None:
 async def test_every_endpoint_responds(shared_sandbox: SandboxClient, network: str, endpoint: str) -> None:
     sandbox = shared_sandbox
     prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
-    before = len(await sandbox.published())
+    before = len(await sandbox.list_published())
     response = await prepared.send(sandbox)
     assert response.status < 400, response.text
-    assert len(await sandbox.published()) == before + endpoint_of(network, endpoint).visible
+    assert len(await sandbox.list_published()) == before + get_endpoint(network, endpoint).visible
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -57,19 +57,19 @@ async def test_fault_occurs_once_at_its_endpoint(
 ) -> None:
     sandbox = shared_sandbox
     prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
-    before = len(await sandbox.published())
+    before = len(await sandbox.list_published())
     await sandbox.fault(network, fault, endpoint=endpoint, times=1, params=SHORT.get(fault, {}))
-    expected = await saw(sandbox, prepared, fault)
+    expected = await shows_fault(sandbox, prepared, fault)
     assert expected, fault
-    published = len(await sandbox.published()) - before
-    assert published == (endpoint_of(network, endpoint).visible and FAULT_KINDS[fault].processed)
+    published = len(await sandbox.list_published()) - before
+    assert published == (get_endpoint(network, endpoint).visible and FAULT_KINDS[fault].processed)
     assert (await sandbox.get("/_sandbox/faults")).json["data"] == []
     *_, faults_drawn = (await sandbox.get("/_sandbox/faults?all=1")).json["data"]
     assert (faults_drawn["fired"], faults_drawn["times"]) == (1, 0)
 
 
-async def saw(sandbox: SandboxClient, prepared: ScriptedCall, fault: str) -> bool:
-    """Whether the caller saw what this fault is about."""
+async def shows_fault(sandbox: SandboxClient, prepared: ScriptedCall, fault: str) -> bool:
+    """Send the call and return whether the response shows the fault."""
     if fault in ("drop", "process_then_drop", "lost_refresh"):
         with pytest.raises(aiohttp.ServerDisconnectedError):
             await prepared.send(sandbox)
@@ -104,7 +104,7 @@ async def test_fault_without_endpoint_waits_for_a_possible_one(sandbox: SandboxC
     await sandbox.fault("*", "error_but_published")
     assert (await (await SCRIPTED_CALLS["mastodon", "verify_credentials"](sandbox)).send(sandbox)).status == 200
     assert (await (await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)).send(sandbox)).status == 503
-    assert len(await sandbox.published()) == 1
+    assert len(await sandbox.list_published()) == 1
 
 
 async def test_fault_of_one_account_spares_the_others(sandbox: SandboxClient) -> None:
@@ -120,7 +120,7 @@ async def test_rate_hits_a_share_of_the_calls(sandbox: SandboxClient, message: S
     await sandbox.fault("telegram", "process_then_500", rate=0.5)
     statuses = [(await message.send(sandbox)).status for _ in range(60)]
     assert 5 < statuses.count(500) < 55
-    assert len(await sandbox.published()) == 60
+    assert len(await sandbox.list_published()) == 60
     await sandbox.fault("telegram", "process_then_500", rate=1.0)
     assert (await message.send(sandbox)).status == 500
 
@@ -141,24 +141,24 @@ async def test_invisible_post_is_missing_from_lists_but_found_by_id(
     await sandbox.fault("mastodon", "process_then_drop", endpoint="statuses")
     with pytest.raises(aiohttp.ServerDisconnectedError):
         await sandbox.post("/mastodon/api/v1/statuses", {"status": "hidden"}, **auth)
-    [result] = await sandbox.published()
+    [result] = await sandbox.list_published()
     assert (await sandbox.get(listing, **auth)).json == []
     assert (await sandbox.get(f"/mastodon/api/v1/statuses/{result['remote_id']}", **auth)).status == 200
     await sandbox.fault("mastodon", "invisible", params={"seconds": 0.1})
-    await sandbox.post("/mastodon/api/v1/statuses", {"status": "soon to be seen"}, **auth)
+    await sandbox.post("/mastodon/api/v1/statuses", {"status": "visible soon"}, **auth)
 
-    async def listed() -> Any:
+    async def list_statuses() -> Any:
         return (await sandbox.get(listing, **auth)).json
 
-    assert [it["content"] for it in await sandbox.eventually(listed)] == ["<p>soon to be seen</p>"]
+    assert [it["content"] for it in await sandbox.eventually(list_statuses)] == ["<p>visible soon</p>"]
 
 
 async def test_slow_call_is_processed_after_the_client_left(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "slow", params={"seconds": 1})
     with pytest.raises(TimeoutError):
         await sandbox.call(message.method, message.path, **message.options, timeout=aiohttp.ClientTimeout(total=0.05))
-    assert await sandbox.published() == []
-    assert len(await sandbox.eventually(sandbox.published)) == 1
+    assert await sandbox.list_published() == []
+    assert len(await sandbox.eventually(sandbox.list_published)) == 1
     [account] = (await sandbox.get("/_sandbox/calls")).json["data"]
     assert (account["calls"], account["in_flight"]) == (1, 0)
 
@@ -169,14 +169,14 @@ async def test_timeout_and_html_can_skip_processing(sandbox: SandboxClient, mess
     assert (await message.send(sandbox)).status == 504
     response = await message.send(sandbox)
     assert (response.status, response.json) == (200, None)
-    assert await sandbox.published() == []
+    assert await sandbox.list_published() == []
 
 
 async def test_truncated_response_can_close_the_connection(sandbox: SandboxClient, message: ScriptedCall) -> None:
     await sandbox.fault("telegram", "truncated", params={"hang_up": True})
     with pytest.raises(aiohttp.ClientPayloadError):
         await message.send(sandbox)
-    assert len(await sandbox.published()) == 1
+    assert len(await sandbox.list_published()) == 1
 
 
 @pytest.mark.parametrize("params", [{"http_date": 90}, {"http_date": True, "seconds": 90}])

@@ -16,12 +16,12 @@ from tests.sandbox.scripted_calls import SCRIPTED_CALLS, ScriptedCall
 
 @pytest.fixture
 async def messages(sandbox: SandboxClient) -> list[ScriptedCall]:
-    """Of two accounts."""
+    """Return a message call for each of two accounts."""
     return [await SCRIPTED_CALLS["telegram", "sendMessage"](sandbox) for _ in range(2)]
 
 
-async def told_until(sandbox: SandboxClient) -> datetime:
-    """By the newest call."""
+async def read_limit_end(sandbox: SandboxClient) -> datetime:
+    """Return the end of the rate limit in the newest call of the log."""
     return datetime.fromisoformat((await sandbox.log())[-1]["retry_after_at"])
 
 
@@ -60,7 +60,7 @@ async def test_limit_ends_at_the_given_time(
 ) -> None:
     await sandbox.fault("telegram", "rate_limited", params={"seconds": 1, "everyone": everyone})
     assert (await messages[0].send(sandbox)).status == 429
-    until = await told_until(sandbox)
+    until = await read_limit_end(sandbox)
     assert (await messages[0].send(sandbox)).status == 429
     await asyncio.sleep((until - datetime.now(UTC)).total_seconds())
     assert [(await it.send(sandbox)).status for it in messages] == [200, 200]
@@ -76,12 +76,12 @@ async def test_call_log_shows_the_time_of_the_header(
     scripted_call = await SCRIPTED_CALLS[network, endpoint](sandbox)
     await sandbox.fault(network, "rate_limited", endpoint=endpoint, params=params)
     for _ in range(2):
-        said, now = (await scripted_call.send(sandbox)).headers["Retry-After"], datetime.now(UTC)
-        until = await told_until(sandbox)
-        if said.isdigit():
-            assert timedelta(seconds=-2) < until - now - timedelta(seconds=int(said)) < timedelta()
+        retry_after, now = (await scripted_call.send(sandbox)).headers["Retry-After"], datetime.now(UTC)
+        until = await read_limit_end(sandbox)
+        if retry_after.isdigit():
+            assert timedelta(seconds=-2) < until - now - timedelta(seconds=int(retry_after)) < timedelta()
         else:
-            assert until == parsedate_to_datetime(said)
+            assert until == parsedate_to_datetime(retry_after)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_limit_by_the_networks_own_header_is_enforced(
     for _ in range(2):
         response, now = await scripted_call.send(sandbox), datetime.now(UTC)
         assert (response.status, "Retry-After" in response.headers) == (429, False)
-        assert timedelta(seconds=wait - 2) < await told_until(sandbox) - now < timedelta(seconds=wait + 1)
+        assert timedelta(seconds=wait - 2) < await read_limit_end(sandbox) - now < timedelta(seconds=wait + 1)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_own_limits_of_networks_are_in_the_call_log(sandbox: SandboxClient
     scripted_call = await SCRIPTED_CALLS["mastodon", "statuses"](sandbox)
     await sandbox.post("/_sandbox/settings", {"mastodon_calls_per_5_minutes": 0})
     assert (await scripted_call.send(sandbox)).status == 429
-    assert await told_until(sandbox) > datetime.now(UTC)
+    assert await read_limit_end(sandbox) > datetime.now(UTC)
 
 
 @pytest.mark.parametrize("path", ["faults", "faults/1", "reset"])

@@ -22,8 +22,8 @@ NONSENSE: list[Any] = [
 ]  # fmt: skip
 
 
-def garbled(scripted_call: ScriptedCall, takes: list[str], chance: random.Random) -> Iterator[ScriptedCall]:
-    """The same call with one thing wrong."""
+def make_malformed(scripted_call: ScriptedCall, takes: list[str], chance: random.Random) -> Iterator[ScriptedCall]:
+    """Yield copies of the call with one error each."""
     for name in takes:
         value = chance.choice(NONSENSE)
         if "json" in scripted_call.options:
@@ -47,7 +47,7 @@ async def test_malformed_requests_are_refused(shared_sandbox: SandboxClient, net
     [known] = [it for it in networks()[network].endpoints if it.name == endpoint]
     prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
     chance = random.Random(f"{network} {endpoint}")
-    for scripted_call in garbled(prepared, [*known.takes] * 4, chance):
+    for scripted_call in make_malformed(prepared, [*known.takes] * 4, chance):
         response = await scripted_call.send(sandbox)
         assert response.status < 500, (scripted_call, response.text)
     assert (await prepared.send(sandbox)).status < 500
@@ -57,13 +57,13 @@ async def test_malformed_requests_are_refused(shared_sandbox: SandboxClient, net
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b'{"text": "\\ud800"}', b"[" * 100_000, b"\xff\xfe", b"\0"])
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "multipart/form-data", "multipart/x; boundary=x"])
 async def test_unreadable_bodies_are_refused(shared_sandbox: SandboxClient, body: bytes, kind: str) -> None:
-    sandbox, before = shared_sandbox, await shared_sandbox.published()
+    sandbox, before = shared_sandbox, await shared_sandbox.list_published()
     for network, endpoint in (("x", "tweets"), ("mastodon", "statuses"), ("telegram", "sendMessage")):
         prepared = await SCRIPTED_CALLS[network, endpoint](sandbox)
         headers = prepared.options.get("headers", {}) | {"Content-Type": kind}
         response = await sandbox.call("POST", prepared.path, data=body, headers=headers)
         assert 400 <= response.status < 500, response.text
-    assert await sandbox.published() == before
+    assert await sandbox.list_published() == before
 
 
 @pytest.mark.parametrize("header", ["Authorization", "Idempotency-Key", "Content-Range", "X-Upload-Content-Length"])

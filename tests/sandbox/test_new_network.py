@@ -71,7 +71,7 @@ async def test_new_file_is_a_new_network(tmp_path: Path) -> None:
         await sandbox.fault("pigeons", "error_but_published")
         assert await release(sandbox, account.credentials["ring"]) == {"coo": "no"}
         assert await release(sandbox, "stolen") == {"coo": "no"}
-        assert [(it["network"], it["text"]) for it in await sandbox.published()] == [("pigeons", "coo")] * 2
+        assert [(it["network"], it["text"]) for it in await sandbox.list_published()] == [("pigeons", "coo")] * 2
         render = (await sandbox.get("/_sandbox/networks")).json["data"]
         assert "Pigeons" in [it["title"] for it in render]
 

@@ -49,90 +49,90 @@ class Channel:
 
 
 @pytest.fixture
-async def ours(sandbox: SandboxClient) -> Channel:
+async def our_channel(sandbox: SandboxClient) -> Channel:
     await sandbox.post("/_sandbox/settings", {"youtube_processing_seconds": 0})
     return Channel(sandbox, await sandbox.account("youtube"))
 
 
-async def test_upload_in_pieces_reports_its_progress(ours: Channel) -> None:
-    session = await ours.session()
-    first_response = await ours.status(session)
+async def test_upload_in_pieces_reports_its_progress(our_channel: Channel) -> None:
+    session = await our_channel.session()
+    first_response = await our_channel.status(session)
     assert (first_response.status, "Range" in first_response.headers) == (308, False)
-    first = await ours.put(session, 0, PIECE - 1)
+    first = await our_channel.put(session, 0, PIECE - 1)
     assert (first.status, first.headers["Range"]) == (308, f"bytes=0-{PIECE - 1}")
-    assert (await ours.status(session)).headers["Range"] == f"bytes=0-{PIECE - 1}"
-    again = await ours.put(session, 0, PIECE - 1)
+    assert (await our_channel.status(session)).headers["Range"] == f"bytes=0-{PIECE - 1}"
+    again = await our_channel.put(session, 0, PIECE - 1)
     assert (again.status, again.headers["Range"]) == (308, f"bytes=0-{PIECE - 1}")
-    done = await ours.put(session, PIECE, len(FILM) - 1)
+    done = await our_channel.put(session, PIECE, len(FILM) - 1)
     assert (done.status, done.json["status"]["privacyStatus"]) == (200, "private")
-    assert (await ours.status(session)).json["id"] == done.json["id"]
-    assert await ours.sandbox.published() == []
+    assert (await our_channel.status(session)).json["id"] == done.json["id"]
+    assert await our_channel.sandbox.list_published() == []
 
 
-async def test_lost_response_to_the_last_piece_can_be_read_again(ours: Channel) -> None:
-    session = await ours.session()
-    await ours.sandbox.fault("youtube", "process_then_500", endpoint="upload_bytes")
-    assert (await ours.sandbox.call("PUT", session, data=FILM)).status == 500
-    assert (await ours.status(session)).status == 200
+async def test_lost_response_to_the_last_piece_can_be_read_again(our_channel: Channel) -> None:
+    session = await our_channel.session()
+    await our_channel.sandbox.fault("youtube", "process_then_500", endpoint="upload_bytes")
+    assert (await our_channel.sandbox.call("PUT", session, data=FILM)).status == 500
+    assert (await our_channel.status(session)).status == 200
 
 
-async def test_pieces_out_of_order_are_refused(ours: Channel) -> None:
-    session = await ours.session()
-    assert (await ours.put(session, 0, 999)).status == 400
-    assert (await ours.put(session, 0, len(FILM) - 1, total=10)).status == 400
+async def test_pieces_out_of_order_are_refused(our_channel: Channel) -> None:
+    session = await our_channel.session()
+    assert (await our_channel.put(session, 0, 999)).status == 400
+    assert (await our_channel.put(session, 0, len(FILM) - 1, total=10)).status == 400
     headers = {"Content-Range": "bytes what/ever"}
-    assert (await ours.sandbox.call("PUT", session, data=b"x", headers=headers)).status == 400
+    assert (await our_channel.sandbox.call("PUT", session, data=b"x", headers=headers)).status == 400
 
 
-async def test_deleted_session_stays_deleted(ours: Channel) -> None:
-    session = await ours.session()
-    await ours.sandbox.fault("youtube", "session_gone", endpoint="upload_bytes")
-    assert (await ours.put(session, 0, PIECE - 1)).status == 404
-    assert (await ours.status(session)).status == 404
-    other = await ours.session()
-    await ours.sandbox.post("/_sandbox/settings", {"youtube_session_seconds": 0})
-    assert (await ours.status(other)).status == 404
+async def test_deleted_session_stays_deleted(our_channel: Channel) -> None:
+    session = await our_channel.session()
+    await our_channel.sandbox.fault("youtube", "session_gone", endpoint="upload_bytes")
+    assert (await our_channel.put(session, 0, PIECE - 1)).status == 404
+    assert (await our_channel.status(session)).status == 404
+    other = await our_channel.session()
+    await our_channel.sandbox.post("/_sandbox/settings", {"youtube_session_seconds": 0})
+    assert (await our_channel.status(other)).status == 404
 
 
-async def test_making_a_video_public_publishes_it_once(ours: Channel) -> None:
-    video = await ours.video()
+async def test_making_a_video_public_publishes_it_once(our_channel: Channel) -> None:
+    video = await our_channel.video()
     for _ in range(2):
-        response = await ours.update("status", id=video, status={"privacyStatus": "public"})
+        response = await our_channel.update("status", id=video, status={"privacyStatus": "public"})
         assert response.json["status"]["privacyStatus"] == "public"
-    [result] = await ours.sandbox.published()
+    [result] = await our_channel.sandbox.list_published()
     assert (result["remote_id"], result["title"], result["text"]) == (video, "A view", "hello")
     assert len(result["media"]) == 1
 
 
-async def test_video_uploaded_as_public_is_published_at_once(ours: Channel) -> None:
-    response = await ours.start(VIDEO | {"status": {"privacyStatus": "public"}})
-    await ours.sandbox.call("PUT", response.headers["Location"].removeprefix(ours.sandbox.url), data=FILM)
-    assert len(await ours.sandbox.published()) == 1
+async def test_video_uploaded_as_public_is_published_at_once(our_channel: Channel) -> None:
+    response = await our_channel.start(VIDEO | {"status": {"privacyStatus": "public"}})
+    await our_channel.sandbox.call("PUT", response.headers["Location"].removeprefix(our_channel.sandbox.url), data=FILM)
+    assert len(await our_channel.sandbox.list_published()) == 1
 
 
-async def test_uploads_are_listed_newest_first_with_private_ones(ours: Channel) -> None:
-    channel = (await ours.get("channels?part=contentDetails&mine=true")).json["items"][0]
+async def test_uploads_are_listed_newest_first_with_private_ones(our_channel: Channel) -> None:
+    channel = (await our_channel.get("channels?part=contentDetails&mine=true")).json["items"][0]
     playlist = channel["contentDetails"]["relatedPlaylists"]["uploads"]
-    videos = [await ours.video() for _ in range(3)]
+    videos = [await our_channel.video() for _ in range(3)]
     path = f"playlistItems?part=snippet,contentDetails,status&playlistId={playlist}&maxResults=2"
-    first = (await ours.get(path)).json
+    first = (await our_channel.get(path)).json
     assert [it["contentDetails"]["videoId"] for it in first["items"]] == videos[:0:-1]
-    rest = (await ours.get(f"{path}&pageToken={first['nextPageToken']}")).json
+    rest = (await our_channel.get(f"{path}&pageToken={first['nextPageToken']}")).json
     assert [it["snippet"]["title"] for it in rest["items"]] == ["A view"]
-    assert (await ours.get("playlistItems?part=snippet&playlistId=UUother")).status == 404
+    assert (await our_channel.get("playlistItems?part=snippet&playlistId=UUother")).status == 404
 
 
-async def test_video_reports_when_it_is_processed(ours: Channel) -> None:
-    video = await ours.video()
-    [result] = (await ours.get(f"videos?part=status,processingDetails&id={video},missing")).json["items"]
+async def test_video_reports_when_it_is_processed(our_channel: Channel) -> None:
+    video = await our_channel.video()
+    [result] = (await our_channel.get(f"videos?part=status,processingDetails&id={video},missing")).json["items"]
     assert result["status"]["uploadStatus"] == "processed"
     assert result["processingDetails"]["processingStatus"] == "succeeded"
 
 
-async def test_duplicate_upload_is_refused_if_enabled(ours: Channel) -> None:
-    await ours.sandbox.post("/_sandbox/settings", {"youtube_refuses_duplicates": 1})
-    first, second = await ours.video(), await ours.video()
-    body = (await ours.get(f"videos?part=status&id={first},{second}")).json["items"]
+async def test_duplicate_upload_is_refused_if_enabled(our_channel: Channel) -> None:
+    await our_channel.sandbox.post("/_sandbox/settings", {"youtube_refuses_duplicates": 1})
+    first, second = await our_channel.video(), await our_channel.video()
+    body = (await our_channel.get(f"videos?part=status&id={first},{second}")).json["items"]
     assert [it["status"].get("rejectionReason") for it in body] == [None, "duplicate"]
 
 
@@ -150,39 +150,39 @@ async def test_duplicate_upload_is_refused_if_enabled(ours: Channel) -> None:
         ({"colour": "red"}, "badRequest"),
     ],
 )
-async def test_invalid_videos_are_refused(ours: Channel, body: dict[str, Any], reason: str) -> None:
-    response = await ours.start(body)
+async def test_invalid_videos_are_refused(our_channel: Channel, body: dict[str, Any], reason: str) -> None:
+    response = await our_channel.start(body)
     assert (response.status, response.json["error"]["errors"][0]["reason"]) == (400, reason)
 
 
-async def test_uploads_per_day_are_limited(ours: Channel) -> None:
-    await ours.sandbox.post("/_sandbox/settings", {"youtube_uploads_per_day": 1})
-    assert (await ours.start()).status == 200
-    assert (await ours.start()).json["error"]["errors"][0]["reason"] == "uploadLimitExceeded"
+async def test_uploads_per_day_are_limited(our_channel: Channel) -> None:
+    await our_channel.sandbox.post("/_sandbox/settings", {"youtube_uploads_per_day": 1})
+    assert (await our_channel.start()).status == 200
+    assert (await our_channel.start()).json["error"]["errors"][0]["reason"] == "uploadLimitExceeded"
 
 
-async def test_part_parameter_is_required(ours: Channel) -> None:
-    response = await ours.start(path=UPLOADS.replace(",status", ""))
+async def test_part_parameter_is_required(our_channel: Channel) -> None:
+    response = await our_channel.start(path=UPLOADS.replace(",status", ""))
     assert response.json["error"]["errors"][0]["reason"] == "unexpectedPart"
 
 
-async def test_refresh_token_stays_valid(ours: Channel) -> None:
-    form = {name: ours.credentials[name] for name in ("refresh_token", "client_id", "client_secret")}
+async def test_refresh_token_stays_valid(our_channel: Channel) -> None:
+    form = {name: our_channel.credentials[name] for name in ("refresh_token", "client_id", "client_secret")}
     form["grant_type"] = "refresh_token"
     for _ in range(2):
-        response = await ours.sandbox.call("POST", "/youtube/token", data=form)
+        response = await our_channel.sandbox.call("POST", "/youtube/token", data=form)
         assert (response.status, "refresh_token" in response.json) == (200, False)
-    ours.credentials["access_token"] = response.json["access_token"]
-    assert (await ours.start()).status == 200
-    wrong = await ours.sandbox.call("POST", "/youtube/token", data=form | {"client_secret": "guessed"})
+    our_channel.credentials["access_token"] = response.json["access_token"]
+    assert (await our_channel.start()).status == 200
+    wrong = await our_channel.sandbox.call("POST", "/youtube/token", data=form | {"client_secret": "guessed"})
     assert wrong.json["error"] == "invalid_client"
-    dead = await ours.sandbox.call("POST", "/youtube/token", data=form | {"refresh_token": "guessed"})
+    dead = await our_channel.sandbox.call("POST", "/youtube/token", data=form | {"refresh_token": "guessed"})
     assert (dead.status, dead.json["error"]) == (400, "invalid_grant")
 
 
-async def test_unauthenticated_and_foreign_calls_are_refused(ours: Channel) -> None:
-    other = Channel(ours.sandbox, await ours.sandbox.account("youtube"))
+async def test_unauthenticated_and_foreign_calls_are_refused(our_channel: Channel) -> None:
+    other = Channel(our_channel.sandbox, await our_channel.sandbox.account("youtube"))
     video = await other.video()
-    assert (await ours.update("status", id=video, status={"privacyStatus": "public"})).status == 404
-    ours.credentials["access_token"] = "guessed"
-    assert (await ours.start()).json["error"]["errors"][0]["reason"] == "authError"
+    assert (await our_channel.update("status", id=video, status={"privacyStatus": "public"})).status == 404
+    our_channel.credentials["access_token"] = "guessed"
+    assert (await our_channel.start()).json["error"]["errors"][0]["reason"] == "authError"
