@@ -66,7 +66,7 @@ async def create_api_key(body: ApiKeyBody, context: Context) -> JSONResponse:
 async def list_api_keys(context: Context) -> JSONResponse:
     """List API keys.
 
-    Returns all API keys, oldest first. Only the first characters of each key are shown.
+    Returns all API keys, oldest first. Each entry contains only the first characters of the key.
     """
     limit = context.query[LIMIT]
     keys = await context.app.store.api_keys(context.query[CURSOR], limit + 1)

@@ -21,16 +21,18 @@ Service = Annotated[str, Path(description="Name of the service, usually a networ
 class OpenCircuitBody(RequiredReasonBody):
     """How long the circuit stays open. Without `until` and `seconds` it stays open until somebody closes it."""
 
-    until: Annotated[str | None, Doc("When it closes: ISO 8601 with an offset, or local to `timezone`.")] = None
+    until: Annotated[
+        str | None, Doc("When the circuit becomes half-open: ISO 8601 with an offset, or local to `timezone`.")
+    ] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
-    seconds: Annotated[float | None, Doc("How many seconds it stays open.")] = None
+    seconds: Annotated[float | None, Doc("How many seconds the circuit stays open.")] = None
 
 
 @routes.add("GET", "/v1/circuits", role=Role.VIEWER, all_brands=True, responses={200: Page[CircuitView]})
 async def list_circuits(context: Context) -> JSONResponse:
     """List circuits.
 
-    Returns every service that has failed or was opened by hand, with the state of its circuit breaker.
+    Returns the circuit breaker of every service that has failed or whose circuit a person opened.
     """
     circuits = await context.app.gate_control.circuits()
     return JSONResponse({"data": [render_circuit(breaker) for breaker in circuits], "next_cursor": None})

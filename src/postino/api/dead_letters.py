@@ -51,7 +51,7 @@ RESOLVED = flag_parameter("resolved", "List dead letters that were replayed or d
 
 
 class DeadLetterFilterBody(Strict):
-    """Which dead letters, newest jobs first."""
+    """A filter for dead letters, newest jobs first."""
 
     type: Annotated[Name | None, Doc("Jobs of this type.")] = None
     channel: Annotated[Name | None, Doc("Jobs of this channel.")] = None
@@ -66,19 +66,19 @@ class DeadLetterFilterBody(Strict):
     before: Annotated[OneId | None, Doc("Only jobs older than this one: the `next_cursor` of the response before.")] = (
         None
     )
-    limit: Annotated[int, Field(ge=1, le=MAX_LETTERS), Doc("How many dead letters at most.")] = MAX_LETTERS
+    limit: Annotated[int, Field(ge=1, le=MAX_LETTERS), Doc("Maximum number of dead letters.")] = MAX_LETTERS
 
 
 class DeadLettersBody(Strict):
-    """Which dead letters, by `ids` or `filter`, and why."""
+    """Dead letters, by `ids` or `filter`, and the reason."""
 
     ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
-    filter: Annotated[DeadLetterFilterBody | None, Doc("Which dead letters, if no ids are given.")] = None
+    filter: Annotated[DeadLetterFilterBody | None, Doc("The dead letters, if you pass no `ids`.")] = None
     reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
 class ReplayDeadLettersBody(DeadLettersBody):
-    """Which dead letters to replay, and how fast."""
+    """Dead letters to replay, and the rate."""
 
     per_second: Annotated[
         Annotated[float, Field(ge=0.001, le=1000)] | None,
@@ -124,7 +124,7 @@ async def list_dead_letters(context: Context) -> JSONResponse:
 async def list_dead_letter_groups(context: Context) -> JSONResponse:
     """List dead letter groups.
 
-    Groups the latest 10,000 open dead letters by cause, channel, type and error, largest group first.
+    Returns the latest 10,000 open dead letters in groups by cause, channel, type and error, largest group first.
     """
     brands = select_brands(context.caller, context.query[BRAND])
     groups = await context.app.store.error_groups(MAX_GROUPED, brands)

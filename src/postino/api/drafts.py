@@ -77,7 +77,7 @@ async def create_draft(body: DraftBody, context: Context, key: IdempotencyKey = 
 async def list_drafts(context: Context) -> JSONResponse:
     """List drafts.
 
-    Newest first.
+    Returns drafts, newest first.
     """
     limit = context.query[LIMIT]
     drafts = await context.app.store.drafts(context.caller.brands, context.query[CURSOR], limit + 1)

@@ -49,12 +49,12 @@ RESTARTED = (
     " now. Use the lists to see what happened before."
 )
 TYPES = choices_parameter("types", "Only events of these types, separated by commas.", [*EventType])
-AFTER = text_parameter("after", "Begin after the event with this id; the header `Last-Event-ID` has precedence.")
+AFTER = text_parameter("after", "Begin after the event with this id. The header `Last-Event-ID` takes precedence.")
 LastEventId = Annotated[
     str | None,
     Header(
         alias="Last-Event-ID",
-        description="Id of the last event that the client has seen; browsers send it by themselves.",
+        description="Id of the last event that the client received. Browsers send this header by themselves.",
     ),
 ]
 

@@ -22,7 +22,7 @@ from postino.values.time_zones import get_zone
 routes = Routes("imports")
 CSV_FILE = BodyLimit(max_bytes=20_000_000, is_file=True)
 CSV_SCHEMA = {"requestBody": {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "A CSV file."}}
-COMMIT = flag_parameter("commit", "Save the posts of a file that was checked before; needs `token`.")
+COMMIT = flag_parameter("commit", "Save the posts of a checked file; needs `token`.")
 TOKEN = text_parameter("token", "The `token` of the response that checked the file.")
 NO_TOKEN = "token is missing: check the file first, without `commit`, and give the `token` of that response."
 UNKNOWN_TOKEN = "token: you have checked no file with this token, or too long ago. Check it again, without `commit`."

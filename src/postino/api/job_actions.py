@@ -36,7 +36,7 @@ Ids = Annotated[list[OneId], Field(min_length=1, max_length=MAX_JOBS)]
 
 
 class JobFilterBody(Strict):
-    """Which jobs, newest first."""
+    """A filter for jobs, newest first."""
 
     state: Annotated[list[OneState], Field(max_length=len(State)), Doc("Jobs in one of these states.")] = Field(
         default_factory=list
@@ -49,11 +49,11 @@ class JobFilterBody(Strict):
     before: Annotated[OneId | None, Doc("Only jobs older than this one: the `next_cursor` of the response before.")] = (
         None
     )
-    limit: Annotated[int, Field(ge=1, le=MAX_JOBS), Doc("How many jobs at most.")] = MAX_JOBS
+    limit: Annotated[int, Field(ge=1, le=MAX_JOBS), Doc("Maximum number of jobs.")] = MAX_JOBS
 
 
 class ReplayJobBody(ReplayBody):
-    """How to replay a failed job."""
+    """Options for replaying a failed job."""
 
     payload: Annotated[Any, Doc("Another payload. Left out: the job keeps its payload.")] = None
 
@@ -67,10 +67,10 @@ class BulkBody(Strict):
 
     action: Annotated[Literal["cancel", "replay", "resolve"], Doc("What to do with each job.")]
     ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
-    filter: Annotated[JobFilterBody | None, Doc("Which jobs, if no ids are given.")] = None
+    filter: Annotated[JobFilterBody | None, Doc("The jobs, if you pass no `ids`.")] = None
     reason: Annotated[Reason, Doc("The reason, for the audit trail. Required for `resolve`.")] = ""
     force: Annotated[bool, Doc("Replay even jobs with the cause `permanent`, `poison` or `given_up`.")] = False
-    verdict: Annotated[Literal["send_again", "give_up"] | None, Doc("For `resolve`: what to do with all of them.")] = (
+    verdict: Annotated[Literal["send_again", "give_up"] | None, Doc("For `resolve`: the decision about all jobs.")] = (
         None
     )
 

@@ -31,7 +31,7 @@ class Strict(BaseModel):
 class MediaBody(Strict):
     """An image or a video, by its URL."""
 
-    url: Annotated[str | None, Doc("Where the file can be downloaded.")] = None
+    url: Annotated[str | None, Doc("URL of the file.")] = None
     id: Annotated[str | None, Doc("Reserved for uploads, which do not exist yet; leave it out.")] = None
     alt: Annotated[str, Doc("Alternative text for people who cannot see the image.")] = ""
     kind: Annotated[
@@ -110,7 +110,7 @@ class RequiredReasonBody(Strict):
 
 
 class ReplayBody(ReasonBody):
-    """How to replay a failed post."""
+    """Options for replaying a failed post."""
 
     force: Annotated[bool, Doc("Replay even if the cause of the failure is `permanent`, `poison` or `given_up`.")] = (
         False

@@ -35,7 +35,7 @@ class EditBody(ContentBody):
 
 
 class PublishNowBody(ReasonBody):
-    """How to publish now."""
+    """Options for publishing now."""
 
     allow_blackout: Annotated[bool, Doc("Publish even during a blackout.")] = False
 

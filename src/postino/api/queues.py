@@ -61,7 +61,7 @@ async def set_channel_cap(
 async def dispatch_due_jobs(context: Context) -> JSONResponse:
     """Dispatch due jobs.
 
-    Marks every due job as dispatched and wakes the workers, once. Workers find due jobs without this; it is for
-    schedulers such as cron.
+    Marks every due job as dispatched and wakes the workers, once. Workers find due jobs without this request; it is
+    for schedulers such as cron.
     """
     return JSONResponse({"dispatched": await context.app.dispatch_due()})

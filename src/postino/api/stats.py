@@ -22,8 +22,8 @@ WINDOW = integer_parameter("window", "Length of the window that ends now, in sec
 async def get_stats(context: Context) -> JSONResponse:
     """Get statistics.
 
-    Summarises the posts that ended within the window, in total and by network. At most the latest 20,000 posts are
-    counted; `complete` is false if there are more.
+    Summarises the posts that ended within the window, in total and by network. Postino counts at most the latest
+    20,000 posts; `complete` is false if there are more.
     """
     query, store = context.query, context.app.store
     window, now = timedelta(seconds=query[WINDOW]), await store.now()

@@ -43,7 +43,7 @@ NOT_UNCERTAIN = "The job is not uncertain."
 async def list_uncertain_jobs(context: Context) -> JSONResponse:
     """List uncertain jobs.
 
-    Newest first, at most 50 per page.
+    Returns uncertain jobs, newest first, at most 50 per page.
     """
     query = context.query
     limit = min(query[LIMIT], MAX_LISTED)

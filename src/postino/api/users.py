@@ -65,7 +65,7 @@ async def create_user(body: UserBody, context: Context) -> JSONResponse:
 async def list_users(context: Context) -> JSONResponse:
     """List users.
 
-    Oldest first.
+    Returns users, oldest first.
     """
     limit = context.query[LIMIT]
     users = await context.app.store.users(context.query[CURSOR], limit + 1)

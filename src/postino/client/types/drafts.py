@@ -49,4 +49,4 @@ class DraftView(TypedDict):
     accounts: NotRequired[Annotated[list[str], Doc("Ids of the accounts to publish on.")]]
     at: NotRequired[Annotated[str, Doc("When to publish, as it was entered.")]]
     timezone: NotRequired[Annotated[str, Doc("Time zone of `at` and `publish_until`.")]]
-    publish_until: NotRequired[Annotated[str, Doc("The post is not published after this time.")]]
+    publish_until: NotRequired[Annotated[str, Doc("Postino does not publish the post after this time.")]]

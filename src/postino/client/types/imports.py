@@ -28,7 +28,7 @@ class ImportView(TypedDict):
     token: Annotated[str, Doc("Pass this token to save the posts of the checked file.")]
     timezone: Annotated[str | None, Doc("Time zone of times without an offset.")]
     rows: Annotated[int, Doc("Number of rows.")]
-    looked: Annotated[int, Doc("Number of rows that are saved so far.")]
+    looked: Annotated[int, Doc("Number of rows processed so far.")]
     created: Annotated[int, Doc("Number of posts created.")]
     known: Annotated[int, Doc("Number of posts that an earlier import had created.")]
     posts: Annotated[int, Doc("Number of posts in the file.")]

@@ -43,12 +43,12 @@ class StepView(TypedDict):
 
 
 class IntentView(TypedDict):
-    """A record, written before a visible call, that the call is about to be made."""
+    """A record that Postino commits before it sends a visible call."""
 
     step: Annotated[str, Doc("Name of the step that makes the call.")]
     number: Annotated[int, Doc("Number of the call within the step.")]
     intended_at: Annotated[Timestamp, Doc("When the intent was recorded.")]
-    send_before_at: Annotated[Timestamp, Doc("The call is not sent after this time.")]
+    send_before_at: Annotated[Timestamp, Doc("Postino does not send the call after this time.")]
     lookup_at: Annotated[Timestamp, Doc("Earliest time at which Postino looks up the result on the network.")]
 
 

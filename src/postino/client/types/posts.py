@@ -29,7 +29,7 @@ class PostView(TypedDict):
     attempts: Annotated[int, Doc("Number of attempts so far.")]
     last_error: Annotated[str | None, Doc("Error message of the last failed attempt.")]
     needs_person: Annotated[bool, Doc("True if only a person can decide what happens next.")]
-    publish_until: Annotated[Timestamp | None, Doc("The post is not published after this time.")]
+    publish_until: Annotated[Timestamp | None, Doc("Postino does not publish the post after this time.")]
     version: Annotated[int, Doc("Increases by one with each edit.")]
     created_at: Annotated[Timestamp, Doc("When the post was created.")]
     text: Annotated[str, Doc("Text of the post.")]

@@ -127,7 +127,7 @@ class UserChanges(TypedDict, total=False):
 
 
 class ReplayOptions(TypedDict, total=False):
-    """How to replay a failed job. Without `payload` it runs with the payload it had."""
+    """Options for replaying a failed job. Without `payload` it runs with the payload it had."""
 
     payload: Any
     force: bool

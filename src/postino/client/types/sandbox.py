@@ -38,7 +38,7 @@ class SandboxEndpointView(TypedDict):
     name: Annotated[str, Doc("Name of the endpoint.")]
     methods: Annotated[list[str], Doc("HTTP methods.")]
     path: Annotated[str, Doc("Path pattern.")]
-    visible: Annotated[bool, Doc("True if a call makes something visible to the public.")]
+    visible: Annotated[bool, Doc("True if a call to it is a visible call.")]
     faults: Annotated[list[str], Doc("Faults that the endpoint supports.")]
 
 
