@@ -117,7 +117,7 @@ class DocRunner:
             case "python":
                 self.python(block)
             case "csv" | "toml" if block.file:
-                self.saved(block)
+                self.save_block(block)
             case "console":
                 self.said = None
                 for command in block.commands:
@@ -132,28 +132,28 @@ class DocRunner:
             case "json":
                 compare(json.loads(block.text), json.loads(str(self.said)), block.page.name)
 
-    def placed(self, text: str) -> str:
-        for said, meant in self.places.items():
-            text = text.replace(said, meant)
+    def fill_places(self, text: str) -> str:
+        for old, new in self.places.items():
+            text = text.replace(old, new)
         return text
 
-    def saved(self, block: Block) -> Path:
-        name = self.placed(block.file or f"block_{self.played}.py")
-        file = self.folder / name  # an absolute one stays it
+    def save_block(self, block: Block) -> Path:
+        name = self.fill_places(block.file or f"block_{self.played}.py")
+        file = self.folder / name  # an absolute name stays absolute
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(self.placed(block.text))
+        file.write_text(self.fill_places(block.text))
         return file
 
     def python(self, block: Block) -> None:
         """A file is run by what follows on its page: test_every_block_is_run_or_marked_with_a_reason sees to that."""
-        file = self.saved(block)
+        file = self.save_block(block)
         if not block.file:
             self.said = self.run([sys.executable, str(file)])
 
     def console(self, command: str, answered: str | None) -> None:
         if command in COVERED:
             return
-        command = self.placed(command)
+        command = self.fill_places(command)
         endless = next((name for name in (*ENDLESS, *SERVERS) if command.startswith(name)), None)
         if endless:
             self.start(UP if endless.endswith(" up") else command, ENDLESS.get(endless))

@@ -31,10 +31,10 @@ STATES = {"jobs cancel": State.PENDING, "jobs resolve": State.UNCERTAIN, "jobs s
 
 def settled_jobs(data_dir: Path, type_: str, many: int) -> list[Job]:
     """All jobs of a type, when there are so many and none that is due waits any more."""
-    return asyncio.run(settled(data_dir, type_, many))
+    return asyncio.run(settle_some(data_dir, type_, many))
 
 
-async def settled(data_dir: Path, type_: str, many: int) -> list[Job]:
+async def settle_some(data_dir: Path, type_: str, many: int) -> list[Job]:
     end = time.monotonic() + PATIENCE
     async with Postino(load_config(data_dir, environment={})) as app:
         while True:

@@ -1,4 +1,4 @@
-"""Reading the project's documents: their tables, blocks, links and commands."""
+"""Read the documents of the project: tables, blocks, links and commands."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """`<!-- file: shop.py -->`: the reader saves it under this name."""
-        return self._marked("file: ")
+        """`<!-- file: shop.py -->`: the reader saves the block under this name."""
+        return self._read_mark("file: ")
 
     @property
     def not_run(self) -> str | None:
-        """`<!-- not run: reason -->`: the only way not to be run."""
-        return self._marked("not run: ")
+        """`<!-- not run: reason -->`: the only way to skip a block."""
+        return self._read_mark("not run: ")
 
     @property
     def answered(self) -> str | None:
-        """`<!-- answers: 422 -->`: what its requests are answered with, where that is no success."""
-        return self._marked("answers: ")
+        """`<!-- answers: 422 -->`: the status of its responses, if it is an error."""
+        return self._read_mark("answers: ")
 
     @property
     def is_marked_rightly(self) -> bool:
         return self.mark is None or bool(self.file or self.not_run or self.answered)
 
-    def _marked(self, word: str) -> str | None:
+    def _read_mark(self, word: str) -> str | None:
         return self.mark.removeprefix(word) if self.mark and self.mark.startswith(word) else None
 
     @property
@@ -59,27 +59,29 @@ class Block:
 
 
 def blocks(page: Path, *languages: str) -> list[Block]:
-    found = [Block(page, match["language"], match["text"], match["mark"]) for match in BLOCK.finditer(page.read_text())]
-    return [block for block in found if not languages or block.language in languages]
+    all_blocks = [
+        Block(page, match["language"], match["text"], match["mark"]) for match in BLOCK.finditer(page.read_text())
+    ]
+    return [block for block in all_blocks if not languages or block.language in languages]
 
 
 def prose(page: Path) -> str:
-    """The page without its blocks."""
+    """Return the page without its blocks."""
     return BLOCK.sub("", page.read_text())
 
 
-def flowing(page: Path) -> str:
+def flow_text(page: Path) -> str:
     """Return the page without its blocks, as if it had no line breaks."""
     return " ".join(prose(page).split())
 
 
 def tables(page: Path, *columns: str) -> list[dict[str, str]]:
-    """The rows of all tables with these columns, in their order."""
+    """Return the rows of all tables with these columns, in order."""
     return [row for names, rows in _tables(page) if names == list(columns) for row in rows]
 
 
 def table(page: Path, *columns: str) -> list[dict[str, str]]:
-    """The rows of the one table with these columns, in this order."""
+    """Return the rows of the only table with these columns, in order."""
     tables = [rows for names, rows in _tables(page) if names == list(columns)]
     assert len(tables) == 1, f"{page.name} has {len(tables)} tables with the columns {columns}"
     return tables[0]
@@ -105,10 +107,10 @@ def _cells(line: str) -> list[str]:
 
 
 def code(cell: str) -> str:
-    """What stands between the first backticks of a cell."""
-    found = CODE.search(cell)
-    assert found, f"no code in {cell!r}"
-    return found[1]
+    """Return the text between the first backticks of a cell."""
+    all_blocks = CODE.search(cell)
+    assert all_blocks, f"no code in {cell!r}"
+    return all_blocks[1]
 
 
 def codes(text: str) -> list[str]:
@@ -116,7 +118,7 @@ def codes(text: str) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The addresses of a page's headings, as a code host makes them."""
+    """Return the anchors of the headings of a page, as GitHub makes them."""
     titles = HEADING.findall(BLOCK.sub("", page.read_text()))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

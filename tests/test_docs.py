@@ -73,7 +73,7 @@ ENDINGS: dict[str, tuple[Outcome, int]] = {
 }
 
 
-def claimed(attempts: int) -> Job:
+def make_running_job(attempts: int) -> Job:
     return Job(
         id=UUID(int=1), type="t", channel="t", queue=Queue.DEFAULT, state=State.RUNNING, payload=b"",
         idempotency_key="1", scheduled_at=NOW, run_at=NOW, created_at=NOW, attempts=attempts,
@@ -88,7 +88,7 @@ def test_what_becomes_of_each_outcome_is_what_the_rule_decides() -> None:
         assert code(name) == f"{type(outcome).__name__}({', '.join(entry.name for entry in fields(outcome))})"
     for row in rows:
         outcome, attempts = ENDINGS[row["outcome"]]
-        decided = settle_job(claimed(attempts), outcome, POLICY, NOW, jitter=0)
+        decided = settle_job(make_running_job(attempts), outcome, POLICY, NOW, jitter=0)
         told = codes(row["state"])
         assert told == [decided.state] + ([decided.cause] if decided.cause else []), row
         assert row["attempt"] == ("given back" if decided.refund else "spent"), row
@@ -113,26 +113,28 @@ def test_the_events_are_all_there_and_no_others() -> None:
 # --- Settings, logs, exit codes
 
 
-def default_of(entry: Field[Any]) -> str:
+def format_default(entry: Field[Any]) -> str:
     value = entry.default_factory() if entry.default_factory is not MISSING else entry.default
     return "" if value is None else f"`{value}`".replace("'", '"') if value != "" else '`""`'
 
 
-def known_settings() -> dict[str, tuple[str, str]]:
-    """Environment variable and default of each setting, as the table shows them."""
+def list_settings() -> dict[str, tuple[str, str]]:
+    """Return environment variable and default of each setting, as the table shows them."""
     known = {
-        f"{section}.{entry.name}": (f"`POSTINO_{section}_{entry.name}`".upper(), default_of(entry))
+        f"{section}.{entry.name}": (f"`POSTINO_{section}_{entry.name}`".upper(), format_default(entry))
         for section, values in config.SECTIONS.items()
         for entry in fields(values)
     }
-    return known | {f"channels.NAME.{entry.name}": ("", default_of(entry)) for entry in fields(config.ChannelConfig)}
+    return known | {
+        f"channels.NAME.{entry.name}": ("", format_default(entry)) for entry in fields(config.ChannelConfig)
+    }
 
 
 def test_the_settings_their_variables_and_their_defaults() -> None:
     rows = table(OPERATING, "setting", "environment", "default", "meaning")
-    assert {code(row["setting"]): (row["environment"], row["default"]) for row in rows} == known_settings()
+    assert {code(row["setting"]): (row["environment"], row["default"]) for row in rows} == list_settings()
     for name in config.NOT_SETTINGS:
-        assert f"`{name}`" in documents.flowing(OPERATING)
+        assert f"`{name}`" in documents.flow_text(OPERATING)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -152,7 +154,7 @@ def test_every_line_the_engine_logs_is_explained_and_no_other() -> None:
             for name in re.findall(r"\"((?!postino)[a-z_]+\.[a-z_]+)\"", path.read_text())
         }
         - set(POINTS)
-        - set(known_settings())
+        - set(list_settings())
     )
     assert {code(row["log"]) for row in table(OPERATING, "log", "meaning")} == logged
 
@@ -167,7 +169,7 @@ def test_the_exit_codes_are_those_of_the_refusals() -> None:
 def test_how_long_a_message_to_telegram_may_be_on_its_way() -> None:
     telegram = load_built_in().providers["telegram"]
     longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.visibility
-    assert f"For Telegram that ends {longest.seconds} seconds after" in documents.flowing(OPERATING)
+    assert f"For Telegram that ends {longest.seconds} seconds after" in documents.flow_text(OPERATING)
 
 
 # --- Architecture
@@ -227,8 +229,8 @@ def typer_commands() -> dict[str, Any]:
     return under(typer.main.get_command(cli), "")
 
 
-def mentioned(text: str) -> set[str]:
-    """The commands named in `code` or shown in blocks, as far as their words are words of the command line."""
+def find_commands(text: str) -> set[str]:
+    """Return the commands that are named in `code` or shown in blocks."""
     return {words.strip() for words in re.findall(r"(?<![\w/.-])postino((?: [a-z][a-z-]*)+)", text)}
 
 
@@ -242,7 +244,7 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
     known = set(typer_commands())
     groups = {name.partition(" ")[0] for name in known if " " in name}
     shown = "\n".join([*codes(documents.prose(page)), *(line for block in blocks(page) for line in block.commands)])
-    for words in mentioned(shown):
+    for words in find_commands(shown):
         first, *rest = words.split()
         wanted = f"{first} {rest[0]}" if first in groups and rest else first
         assert wanted in known | groups, f"{page.name}: postino {words}"
@@ -250,12 +252,12 @@ def test_every_command_that_is_named_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_option_that_is_shown_exists(page: Path) -> None:
-    for command, options in shown_options(page):
+    for command, options in list_shown_options(page):
         known = {name for parameter in typer_commands()[command].params for name in parameter.opts}
         assert set(options) <= known | {"--help"}, f"{page.name}: postino {command} {options}"
 
 
-def shown_options(page: Path) -> list[tuple[str, list[str]]]:
+def list_shown_options(page: Path) -> list[tuple[str, list[str]]]:
     lines = [line for block in blocks(page) for line in block.commands] + codes(documents.prose(page))
     found = []
     for line in lines:

@@ -37,11 +37,11 @@ def gates(stage: Stage, installed: Installed) -> Mapping[str, float]:
 def beside(stage: Stage, installed: Installed, name: str, crowd: backlogs.Crowd) -> dict[str, float]:
     with Trial(stage.server, installed) as trial:
         database = PostgresDatabase(trial.url)
-        asyncio.run(backlogs.settled(database, crowd, stage.size(CROWD), analysed=True))
+        asyncio.run(backlogs.create_backlog(database, crowd, stage.size(CROWD), analysed=True))
         found: dict[str, float] = {}
         for line, (channel, lanes) in LINES.items():
             if line != "brand" or name != CLOSED_TO_ALL:
-                jobs, measured = backlogs.claimed(database, channel, lanes=lanes)
+                jobs, measured = backlogs.measure_claim(database, channel, lanes=lanes)
                 assert len(jobs) == backlogs.FEW, f"{line} beside {name}: claimed {len(jobs)}"
                 found[line] = sum(measured.touched.values())
         found["milliseconds"] = asyncio.run(milliseconds(database))

@@ -165,8 +165,8 @@ class Theirs:
 def theirs(server: Server) -> Theirs:
     desk = LocalQueue(server.folder)
     said: dict[str, Any] = {"brand": "theirs", "channel": MARK}
-    dead = desk.settled(Reject(f"{MARK} failed"), account=f"{MARK} 1", **said)
-    uncertain = desk.settled(Unknown(f"{MARK} is lost"), account=f"{MARK} 2", **said)
+    dead = desk.add_settled_job(Reject(f"{MARK} failed"), account=f"{MARK} 1", **said)
+    uncertain = desk.add_settled_job(Unknown(f"{MARK} is lost"), account=f"{MARK} 2", **said)
     pending = desk.enqueue(at=datetime.now(UTC) + timedelta(days=1), account=f"{MARK} 3", **said)
     where = {"handle": THERE.partition(":")[2], "credentials": {"password": "x"}}
     desk.perform(lambda app: app.accounts.add("bluesky", **where, brand="theirs"))  # type: ignore[arg-type]

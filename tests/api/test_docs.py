@@ -22,7 +22,7 @@ from postino.publishing.post_request import PostRequest
 from postino.rules.post_status import Flag, PostStatus
 from postino.values.content import Content
 from postino.wiring import Postino
-from tests.documents import ROOT, codes, flowing, prose, table
+from tests.documents import ROOT, codes, flow_text, prose, table
 
 PAGE, REFERENCE = ROOT / "docs" / "api.md", ROOT / "docs" / "api-reference.md"
 
@@ -51,7 +51,7 @@ def test_the_page_explains_every_error_status() -> None:
 
 
 def test_how_much_is_on_a_page() -> None:
-    assert f"({DEFAULT_LIMIT}; at most {MAX_LIMIT})" in flowing(PAGE)
+    assert f"({DEFAULT_LIMIT}; at most {MAX_LIMIT})" in flow_text(PAGE)
 
 
 def fields_tables() -> list[set[str]]:

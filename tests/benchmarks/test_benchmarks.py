@@ -25,7 +25,7 @@ README = ROOT / "benchmarks" / "README.md"
 FIFTY_JOBS = 50 / 20_000
 
 
-def made_up(figure: Figure, **medians: float) -> Result:
+def make_result(figure: Figure, **medians: float) -> Result:
     workload = Workload("made-up", "nothing", tuple(medians), (figure,), lambda stage, installed: {})
     return Result(workload, [(name, {figure.key: value}) for name, value in medians.items()])
 
@@ -78,7 +78,7 @@ def test_a_wrong_name_is_refused_before_anything_starts(wrong: list[str]) -> Non
 def test_a_peer_that_cannot_be_installed_is_told_and_not_left_out() -> None:
     with pytest.raises(Missing, match=r"Tomorrow needs Python 3\.99 or newer"):
         install(Subject("tomorrow", "Tomorrow", Role.PEER, pip=("tomorrow",), python=(3, 99)))
-    result = made_up(Figure("rate", "rate", "jobs/s", True, (Target(2, "pgqueuer"),)), postino=10, pgqueuer=4)
+    result = make_result(Figure("rate", "rate", "jobs/s", True, (Target(2, "pgqueuer"),)), postino=10, pgqueuer=4)
     result.rounds.pop()
     result.missing["pgqueuer"] = "It does not run here."
     console = Console(record=True, width=160)
@@ -105,7 +105,7 @@ def test_a_target_is_met_or_not_or_has_nothing_to_compare_with(
     more_is_better: bool, target: Target, medians: dict[str, float], met: bool | None
 ) -> None:
     figure = Figure("it", "it", "of them", more_is_better, (target,))
-    [verdict] = made_up(figure, **medians).verdicts(figure)
+    [verdict] = make_result(figure, **medians).verdicts(figure)
     assert verdict.met is met
 
 

@@ -58,7 +58,7 @@ class LocalQueue:
     def enqueue(self, type: str = "post", payload: Any = None, **details: Any) -> Job:
         return self.perform(lambda app: app.enqueue(type, payload, **details))
 
-    def settled(self, outcome: Outcome, failure: AttemptError | None = None, **details: Any) -> Job:
+    def add_settled_job(self, outcome: Outcome, failure: AttemptError | None = None, **details: Any) -> Job:
         """Return a job whose only attempt had this outcome."""
 
         async def work(app: Postino) -> Job:

@@ -14,7 +14,7 @@ from tests.cli.local_queue import LocalQueue
 
 
 def test_list_has_dead_letters_and_uncertain_jobs(local_queue: LocalQueue, postino: Postino) -> None:
-    dead, unsure = local_queue.settled(Reject("no")), local_queue.settled(Unknown("no answer"))
+    dead, unsure = local_queue.add_settled_job(Reject("no")), local_queue.add_settled_job(Unknown("no answer"))
     answer = postino("dead", "list")
     assert [row.split()[:2] for row in answer.rows[1:]] == [[str(dead.id), "permanent"], [str(unsure.id), "uncertain"]]
     shown = postino("dead", "list", "--json").json
@@ -32,8 +32,8 @@ def test_uncertain_jobs_suggest_their_resolve_command() -> None:
 
 
 def test_list_is_filtered_and_paged(local_queue: LocalQueue, postino: Postino) -> None:
-    exhausted = local_queue.settled(Retry("busy"), channel="x")
-    local_queue.settled(Reject("no"), channel="y")
+    exhausted = local_queue.add_settled_job(Retry("busy"), channel="x")
+    local_queue.add_settled_job(Reject("no"), channel="y")
     for option in (("--cause", "exhausted"), ("--channel", "x")):
         assert [it["id"] for it in postino("dead", "list", "--json", *option).json["data"]] == [str(exhausted.id)]
     first = postino("dead", "list", "--json", "--limit", 1).json
@@ -44,7 +44,7 @@ def test_list_is_filtered_and_paged(local_queue: LocalQueue, postino: Postino) -
 
 def test_dead_letter_shows_cause_payload_and_trace(local_queue: LocalQueue, postino: Postino) -> None:
     failure = AttemptError("OSError", "gone", "Traceback: there\n")
-    job = local_queue.settled(Retry("gone"), failure, user_id="u1", correlation_id="c1")
+    job = local_queue.add_settled_job(Retry("gone"), failure, user_id="u1", correlation_id="c1")
     plain = postino("dead", "show", job.id)
     for told in ("exhausted", "ciao", "gone", "Traceback: there", "u1", "c1"):
         assert told in plain.out
@@ -54,7 +54,7 @@ def test_dead_letter_shows_cause_payload_and_trace(local_queue: LocalQueue, post
 
 
 def test_permanent_failure_needs_force_or_new_payload(local_queue: LocalQueue, postino: Postino) -> None:
-    job, other = local_queue.settled(Reject("no")), local_queue.settled(Reject("no"))
+    job, other = local_queue.add_settled_job(Reject("no")), local_queue.add_settled_job(Reject("no"))
     refused = postino("dead", "replay", job.id)
     assert refused.code == 4
     assert "Edit it with --payload JSON, or pass --force" in refused.err
@@ -66,7 +66,11 @@ def test_permanent_failure_needs_force_or_new_payload(local_queue: LocalQueue, p
 
 
 def test_one_failed_replay_does_not_stop_the_others(local_queue: LocalQueue, postino: Postino) -> None:
-    fine, refused, unknown = local_queue.settled(Retry("busy")), local_queue.settled(Reject("no")), uuid4()
+    fine, refused, unknown = (
+        local_queue.add_settled_job(Retry("busy")),
+        local_queue.add_settled_job(Reject("no")),
+        uuid4(),
+    )
     answer = postino("dead", "replay", refused.id, unknown, fine.id, "--json")
     assert answer.code == 1
     assert [it["done"] for it in answer.json["data"]] == [False, False, True]
@@ -75,8 +79,8 @@ def test_one_failed_replay_does_not_stop_the_others(local_queue: LocalQueue, pos
 
 
 def test_replay_by_cause_type_channel_or_all(local_queue: LocalQueue, postino: Postino) -> None:
-    jobs = [local_queue.settled(Retry("busy"), channel=channel) for channel in ("x", "x", "y")]
-    local_queue.settled(Reject("no"))
+    jobs = [local_queue.add_settled_job(Retry("busy"), channel=channel) for channel in ("x", "x", "y")]
+    local_queue.add_settled_job(Reject("no"))
     for option, expected in ((["--channel", "x"], 2), (["--cause", "exhausted"], 1)):
         answer = postino("dead", "replay", *option)
         assert answer.code == 0
@@ -90,13 +94,13 @@ def test_replay_by_cause_type_channel_or_all(local_queue: LocalQueue, postino: P
 
 
 def test_replay_needs_ids_or_filters(local_queue: LocalQueue, postino: Postino) -> None:
-    job = local_queue.settled(Reject("no"))
+    job = local_queue.add_settled_job(Reject("no"))
     for wrong in ([], [job.id, "--all"], ["--all", "--payload", "{}"], [job.id, job.id, "--payload", "{}"]):
         assert postino("dead", "replay", *wrong).code == 2
 
 
 def test_discard_needs_reason_and_keeps_record(local_queue: LocalQueue, postino: Postino) -> None:
-    job = local_queue.settled(Reject("no"))
+    job = local_queue.add_settled_job(Reject("no"))
     assert postino("dead", "discard", job.id).code == 2
     assert postino("dead", "discard", job.id, "--reason", " ").code == 2
     assert postino("dead", "discard", job.id, "--reason", "a test post").code == 0

@@ -34,11 +34,11 @@ def post(local_queue: LocalQueue, postino: Postino) -> str:
     return str(told["id"])
 
 
-def ended() -> WorkerInfo:
-    """A worker of this machine that has gone without a word."""
+def make_dead_worker() -> WorkerInfo:
+    """Return a worker of this machine whose process has ended."""
     with subprocess.Popen(["true"]) as process:
         process.wait()
-    return WorkerInfo(id="ended", host=socket.gethostname(), pid=process.pid)
+    return WorkerInfo(id="dead", host=socket.gethostname(), pid=process.pid)
 
 
 def kinds(told: Any) -> list[str]:
@@ -78,7 +78,7 @@ def test_pause_shows_command_that_ends_it(postino: Postino, post: str, folder: o
 def test_ended_worker_is_not_counted(postino: Postino, local_queue: LocalQueue) -> None:
     job = local_queue.enqueue("letter")
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
-    local_queue.perform(lambda app: app.store.register_worker(ended()))
+    local_queue.perform(lambda app: app.store.register_worker(make_dead_worker()))
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
     elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1)
     local_queue.perform(lambda app: app.store.register_worker(elsewhere))
@@ -87,9 +87,9 @@ def test_ended_worker_is_not_counted(postino: Postino, local_queue: LocalQueue) 
 
 
 def test_final_and_waiting_jobs_are_explained(postino: Postino, local_queue: LocalQueue) -> None:
-    failed = local_queue.settled(Reject("No such page."))
+    failed = local_queue.add_settled_job(Reject("No such page."))
     assert "failed at" in postino("jobs", "explain", failed.id).out
-    unsure = local_queue.settled(Unknown("No answer."))
+    unsure = local_queue.add_settled_job(Unknown("No answer."))
     answer = postino("jobs", "explain", unsure.id)
     assert "Only a person can tell" in answer.rows[0]
     assert f"jobs resolve {unsure.id} --live REMOTE_ID --reason WHY`" in answer.out

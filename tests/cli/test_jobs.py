@@ -14,7 +14,7 @@ from tests.cli.local_queue import LocalQueue
 
 
 def test_piped_list_has_aligned_rows_without_colours(local_queue: LocalQueue, postino: Postino) -> None:
-    failed = local_queue.settled(Reject("two\nlines, and " + "long " * 100), account="a@example.org")
+    failed = local_queue.add_settled_job(Reject("two\nlines, and " + "long " * 100), account="a@example.org")
     local_queue.enqueue("a.very.long.type.of.job")
     answer = postino("jobs", "list")
     header, newest, oldest = answer.rows
@@ -65,7 +65,7 @@ def test_full_last_page_has_no_cursor(local_queue: LocalQueue, postino: Postino)
     ],
 )
 def test_list_filters(option: tuple[str, str], local_queue: LocalQueue, postino: Postino) -> None:
-    local_queue.settled(Done())
+    local_queue.add_settled_job(Done())
     local_queue.enqueue("wanted")
     local_queue.enqueue("other", channel="instagram", account="a1", brand="b1", queue="high")
     assert len(postino("jobs", "list", "--json", *option).json["data"]) == 1
@@ -93,7 +93,7 @@ def test_payload_that_is_not_json_is_shown_byte_for_byte(
 
 
 def test_show_lists_attempts_errors_and_children(local_queue: LocalQueue, postino: Postino) -> None:
-    job = local_queue.settled(Reject("no"), AttemptError("ValueError", "no", "Traceback: here\n"))
+    job = local_queue.add_settled_job(Reject("no"), AttemptError("ValueError", "no", "Traceback: here\n"))
     child = local_queue.enqueue("comment", parent=job.id)
     plain = postino("jobs", "show", job.id)
     assert plain.code == 0
@@ -106,7 +106,7 @@ def test_show_lists_attempts_errors_and_children(local_queue: LocalQueue, postin
 
 
 def test_control_characters_are_escaped(local_queue: LocalQueue, postino: Postino) -> None:
-    job = local_queue.settled(Reject("\x1b[2Jgone\r\x07"))
+    job = local_queue.add_settled_job(Reject("\x1b[2Jgone\r\x07"))
     for arguments in (["jobs", "list"], ["jobs", "show", job.id], ["dead", "list"], ["dead", "show", job.id]):
         answer = postino(*arguments)
         assert "\\x1b[2Jgone" in answer.out
@@ -151,7 +151,7 @@ def test_cancel_is_final_and_audited(local_queue: LocalQueue, postino: Postino, 
 
 
 def test_failed_job_is_replayed_and_pending_is_not(local_queue: LocalQueue, postino: Postino) -> None:
-    job = local_queue.settled(Reject("no"))
+    job = local_queue.add_settled_job(Reject("no"))
     assert postino("jobs", "replay", job.id).code == 4
     assert postino("jobs", "replay", job.id, "--payload", '{"text":').code == 2
     large = postino("jobs", "replay", job.id, "--payload", f'"{"x" * 1_000_000}"')
@@ -173,7 +173,7 @@ def test_failed_job_is_replayed_and_pending_is_not(local_queue: LocalQueue, post
 def test_resolve_settles_uncertain_job(
     word: list[str], state: State, local_queue: LocalQueue, postino: Postino, actor: str
 ) -> None:
-    job = local_queue.settled(Unknown("no answer"))
+    job = local_queue.add_settled_job(Unknown("no answer"))
     answer = postino("jobs", "resolve", job.id, *word, "--reason", "seen with my own eyes")
     assert (answer.code, answer.out) == (0, f"Job {job.id} is resolved and now {state.value}.\n")
     settled = local_queue.get(job)
@@ -183,7 +183,7 @@ def test_resolve_settles_uncertain_job(
 
 
 def test_resolve_needs_verdict_reason_and_uncertain_job(local_queue: LocalQueue, postino: Postino) -> None:
-    job, why = local_queue.settled(Unknown("no answer")), ("--reason", "seen")
+    job, why = local_queue.add_settled_job(Unknown("no answer")), ("--reason", "seen")
     for wrong in ([], ["--again", "--give-up"], ["--live", ""], ["--live", "x", "--again"]):
         assert postino("jobs", "resolve", job.id, *wrong, *why).code == 2
     for word in (["--again"], ["--give-up"], ["--live", "x"]):

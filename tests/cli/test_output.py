@@ -57,7 +57,7 @@ def test_narrow_terminal_drops_least_needed_columns() -> None:
 
 def test_list_at_80_columns_has_one_line_per_job(local_queue: LocalQueue) -> None:
     failed, waiting = (
-        local_queue.settled(Reject("The caption " + "is too long " * 20)),
+        local_queue.add_settled_job(Reject("The caption " + "is too long " * 20)),
         local_queue.enqueue("a.very.long.type"),
     )
     lines = [COLOURS.sub("", line).rstrip() for line in run_in_terminal("jobs", "list").splitlines()]
@@ -78,7 +78,7 @@ def test_terminal_shows_local_time(local_queue: LocalQueue) -> None:
 
 
 def test_dead_letter_in_terminal_ends_with_next_steps(local_queue: LocalQueue, folder: Path) -> None:
-    busy, wrong = local_queue.settled(Retry("busy")), local_queue.settled(Reject("no"))
+    busy, wrong = local_queue.add_settled_job(Retry("busy")), local_queue.add_settled_job(Reject("no"))
     for job, replays in ((busy, [""]), (wrong, [" --payload JSON", " --force"])):
         said = run_in_terminal("dead", "show", str(job.id), "--data-dir", str(folder)).splitlines()
         steps = [f"dead replay {job.id}{how}" for how in replays] + [f"dead discard {job.id} --reason WHY"]
@@ -158,7 +158,7 @@ def test_post_list_never_exceeds_terminal_width(room: int, status: int, account:
 
 
 def test_no_color_disables_colours(local_queue: LocalQueue, folder: Path) -> None:
-    job = local_queue.settled(Reject("no"))
+    job = local_queue.add_settled_job(Reject("no"))
     shown = run_in_terminal("jobs", "list")
     assert str(job.id) in shown
     assert COLOUR.search(shown)

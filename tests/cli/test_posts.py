@@ -187,37 +187,37 @@ def test_reschedule_now_publishes(postino: Postino, later: Any, local_queue: Loc
 
 
 @pytest.fixture
-def recalled(postino: Postino, local_queue: LocalQueue) -> None:
-    """Somebody works, and the account is paused."""
+def paused_account(postino: Postino, local_queue: LocalQueue) -> None:
+    """Register a worker and pause the account."""
     worker = WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid())
     local_queue.perform(lambda app: app.store.register_worker(worker))
     postino("queues", "pause", "--account", "bluesky", "--reason", "recall")
 
 
-def kept(post_id: str) -> str:
+def describe_deferred(post_id: str) -> str:
     return f"Post {post_id} is deferred: Account {BLUESKY} is paused: recall. Run `"
 
 
-@pytest.mark.usefixtures("recalled")
+@pytest.mark.usefixtures("paused_account")
 @pytest.mark.parametrize("how", [["--wait"], ["--no-wait"]])
 def test_deferred_post_is_not_a_failure_and_says_why(how: list[str], postino: Postino) -> None:
     answer = postino("post", "Hello", "--to", "bluesky", *how)
     [line] = answer.rows
     account, status, post_id, *_ = line.split()
     assert (answer.code, account, status) == (0, BLUESKY, "scheduled")
-    assert answer.err.startswith(kept(post_id))
+    assert answer.err.startswith(describe_deferred(post_id))
     assert answer.err.endswith(f"posts explain {post_id}` for details.\n")
 
 
-@pytest.mark.usefixtures("recalled")
+@pytest.mark.usefixtures("paused_account")
 def test_reschedule_now_explains_deferral(postino: Postino, later: Any) -> None:
     answer = postino("posts", "reschedule", later["id"], "--now")
     assert (answer.code, answer.out.startswith(f"Post {later['id']} is rescheduled and now scheduled")) == (0, True)
-    assert answer.err.startswith(kept(later["id"]))
+    assert answer.err.startswith(describe_deferred(later["id"]))
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("recalled")
+@pytest.mark.usefixtures("paused_account")
 def test_terminal_does_not_wait_for_closed_gate(folder: Path) -> None:
     said = run_in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
     assert "is deferred: " in said

@@ -20,7 +20,7 @@ def type_in(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
 
 
-def logged_in(local_queue: LocalQueue, name: str, password: str) -> object:
+def log_in(local_queue: LocalQueue, name: str, password: str) -> object:
     return local_queue.perform(lambda app: app.sign_in.login(name, password, "127.0.0.1"))
 
 
@@ -30,7 +30,7 @@ def test_user_is_added_changed_and_removed(postino: Postino, folder: Path, monke
     assert (added.code, added.out) == (0, "Added user ada with the role editor.\n")
     local_queue = LocalQueue(folder)
     assert local_queue.last_audit()[1:] == ("user.added", "user:ada", "new here")
-    found = logged_in(local_queue, "ada", PASSWORD)
+    found = log_in(local_queue, "ada", PASSWORD)
     assert isinstance(found, BrowserSession)
     assert (found.user.role, found.user.brands) == (Role.EDITOR, frozenset({"b1"}))
     listed = postino("users", "list", "--json")
@@ -40,8 +40,8 @@ def test_user_is_added_changed_and_removed(postino: Postino, folder: Path, monke
     changed = postino("users", "password", "ada")
     assert (changed.code, "ended all their sessions" in changed.out) == (0, True)
     assert local_queue.perform(lambda app: app.sign_in.find_session(found.cookie)) is None
-    assert isinstance(logged_in(local_queue, "ada", PASSWORD), SignInRefused)
-    assert isinstance(logged_in(local_queue, "ada", "another horse"), BrowserSession)
+    assert isinstance(log_in(local_queue, "ada", PASSWORD), SignInRefused)
+    assert isinstance(log_in(local_queue, "ada", "another horse"), BrowserSession)
     assert postino("users", "remove", "ada", "--reason", "left").code == 0
     assert local_queue.last_audit()[1:] == ("user.removed", "user:ada", "left")
     assert postino("users", "remove", "ada").code == 3

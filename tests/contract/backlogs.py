@@ -104,8 +104,8 @@ async def nobody(database: PostgresDatabase, store: Store, crowd: int) -> None:
 Crowd = Callable[[PostgresDatabase, Store, int], Awaitable[None]]
 
 
-async def settled(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *, analysed: bool) -> None:
-    """The crowd, and beside it a few on the bulk and the lanes path of another channel, and of another brand."""
+async def create_backlog(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *, analysed: bool) -> None:
+    """Create the backlog, and a few jobs of another channel and of another brand."""
     database.sql("INSERT INTO {workers} (id, host, pid, started_at) VALUES ('w1', 'here', 1, now())")
     store = database.store()
     await store.open()
@@ -166,8 +166,8 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(child)
 
 
-def claimed(database: PostgresDatabase, channel: str, *, lanes: bool) -> tuple[list[Job], Measured]:
-    """What one look, and one claim of this line, give and touch."""
+def measure_claim(database: PostgresDatabase, channel: str, *, lanes: bool) -> tuple[list[Job], Measured]:
+    """Poll and claim once; return the jobs and the rows that were read."""
     measured = Measured(database)
 
     def look_and_claim() -> Operation[list[Job]]:

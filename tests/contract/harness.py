@@ -92,7 +92,7 @@ class StoreHarness:
     ) -> IntentEntry | None:
         """As a run does just before its visible call."""
         within = {"send_within": send_within, "settles_within": settles_within}
-        (entry,) = await self.store.record_intents([intent_of(job, step, number, **within)])
+        (entry,) = await self.store.record_intents([make_intent(job, step, number, **within)])
         return entry
 
     async def remember(self, job: Job, name: str, result: str | None = "1", *, position: int = 0) -> StepEntry | None:
@@ -150,13 +150,13 @@ class StoreHarness:
     async def events(self, after: Cursor | None = None) -> list[Event]:
         return list(await self.store.events(after or Cursor(), 10_000))
 
-    async def told(self, job_id: UUID) -> list[str]:
-        """The types of the events about this job, in order."""
+    async def list_event_types(self, job_id: UUID) -> list[str]:
+        """Return the types of the events of this job, in order."""
         return [event.type for event in await self.events() if event.job_id == job_id]
 
 
-def intent_of(job: Job, step: str = "post", number: int = 1, **said: Any) -> NewIntent:
-    """A visible call that is to begin within five seconds, and to be asked after in forty."""
+def make_intent(job: Job, step: str = "post", number: int = 1, **said: Any) -> NewIntent:
+    """Return an intent to send within five seconds, with a lookup after forty."""
     usual = {"position": 0, "send_within": 5.0, "settles_within": 35.0}
     return NewIntent(job_id=job.id, token=job.token, step=step, number=number, **{**usual, **said})
 
@@ -165,6 +165,6 @@ def ids(jobs: list[Job]) -> set[UUID]:
     return {job.id for job in jobs}
 
 
-def unclaimed(job: Job) -> Job:
-    """The job without the traces of a claim, to compare what a claim must not change."""
+def remove_claim(job: Job) -> Job:
+    """Return the job without its claim, to compare what a claim must not change."""
     return dataclasses.replace(job, state=State.PENDING, attempts=0, claimed_by=None, claimed_at=None, token=None)

@@ -12,10 +12,10 @@ from postino.values.job import new_id
 from postino.values.post import POST, NewContent, NewPost, NewPosts, StoredAccount
 from tests.contract.harness import StoreHarness, new
 
-Wanted = tuple[NewPost, NewJob]
+PostSpec = tuple[NewPost, NewJob]
 
 
-def wanted(
+def make_spec(
     account: str = "anna",
     *,
     fingerprint: str = "hello",
@@ -23,7 +23,7 @@ def wanted(
     until: datetime | None = None,
     ignore_blackouts: bool = False,
     **said: Any,
-) -> Wanted:
+) -> PostSpec:
     """A post by an account on Mastodon, and the job that carries it."""
     usual = {"type": POST, "channel": "mastodon", "brand": None}
     job = new(account=account, **{**usual, **said})
@@ -44,13 +44,13 @@ def content(text: str = "hello", **said: Any) -> NewContent:
 
 
 async def create(
-    store: Store, *posts: Wanted, said: NewContent | None = None, again: bool = False
+    store: Store, *posts: PostSpec, said: NewContent | None = None, again: bool = False
 ) -> Sequence[EnqueuedJob]:
     wanted = new_posts(*posts, said=said)
     return [EnqueuedJob(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]
 
 
-def new_posts(*posts: Wanted, said: NewContent | None = None, **how: Any) -> NewPosts:
+def new_posts(*posts: PostSpec, said: NewContent | None = None, **how: Any) -> NewPosts:
     return NewPosts(content=said or content(), posts=[post for post, _ in posts], jobs=[job for _, job in posts], **how)
 
 

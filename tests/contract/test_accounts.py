@@ -14,7 +14,7 @@ from postino.values.gate import GateKind, Scope
 from postino.values.outcome import Done
 from postino.values.post import AccountState, StoredAccount
 from tests.contract.harness import ME, StoreHarness
-from tests.contract.sample_posts import account, create, wanted
+from tests.contract.sample_posts import account, create, make_spec
 
 EXPIRED = AccountState.TOKEN_EXPIRED
 
@@ -31,7 +31,7 @@ async def is_held(harness: StoreHarness) -> bool:
 @pytest.fixture
 async def anna(harness: StoreHarness) -> StoredAccount:
     stored = await harness.store.save_account(account())
-    await create(harness.store, wanted())
+    await create(harness.store, make_spec())
     return stored
 
 
@@ -86,7 +86,7 @@ async def test_posts_wait_while_the_token_is_expired_and_an_event_says_so(
 
 
 async def test_other_accounts_publish_while_one_token_is_expired(harness: StoreHarness, anna: StoredAccount) -> None:
-    (other,) = await create(harness.store, wanted("bruno"))
+    (other,) = await create(harness.store, make_spec("bruno"))
     await expire(harness)
     assert [job.id for job in await harness.take()] == [other.job.id]
 

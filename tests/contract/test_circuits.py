@@ -33,12 +33,12 @@ async def put_some(harness: StoreHarness, path: str, count: int = 6) -> list[Job
     return [await harness.put(account=f"acme{number}" if path == "lanes" else None) for number in range(count)]
 
 
-async def told(harness: StoreHarness) -> list[Event]:
+async def list_circuit_events(harness: StoreHarness) -> list[Event]:
     return [event for event in await harness.events() if event.type.startswith("circuit.")]
 
 
-async def half_opened(harness: StoreHarness, policy: BreakerPolicy = POLICY, path: str = "bulk") -> datetime:
-    """Jobs wait, and the time of the open circuit is over; nobody has looked yet."""
+async def make_half_open(harness: StoreHarness, policy: BreakerPolicy = POLICY, path: str = "bulk") -> datetime:
+    """Enqueue jobs and let the open timeout of a circuit end."""
     await put_some(harness, path)
     breaker = await fail(harness, policy=policy)
     assert breaker.until_at is not None
@@ -64,7 +64,7 @@ async def test_open_circuit_holds_its_channel_and_no_other(harness: StoreHarness
 
 async def test_opening_a_circuit_writes_one_event_with_the_reason(harness: StoreHarness) -> None:
     breaker = await fail(harness, times=5)
-    (event,) = await told(harness)
+    (event,) = await list_circuit_events(harness)
     assert event.type == EventType.CIRCUIT_OPENED
     assert breaker.until_at is not None
     assert event.data == {"service": "reports", "reason": "status 503", "until_at": breaker.until_at.isoformat()}
@@ -76,7 +76,7 @@ async def test_concurrent_failures_are_all_counted(harness: StoreHarness) -> Non
     await asyncio.gather(*(stores[turn % 3].record_response("reports", False, policy, "down") for turn in range(9)))
     (breaker,) = await harness.store.circuits()
     assert (breaker.state, len(breaker.failures)) == (CircuitState.OPEN, 9)
-    assert [event.type for event in await told(harness)] == [EventType.CIRCUIT_OPENED]
+    assert [event.type for event in await list_circuit_events(harness)] == [EventType.CIRCUIT_OPENED]
 
 
 async def test_circuit_survives_a_restart(harness: StoreHarness) -> None:
@@ -91,10 +91,10 @@ async def test_circuit_survives_a_restart(harness: StoreHarness) -> None:
 async def test_half_open_circuit_admits_its_number_of_probes(
     harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
-    at = await half_opened(harness, policy, path)
+    at = await make_half_open(harness, policy, path)
     assert len(await harness.take()) == probes
     assert await harness.take() == []
-    (_, event) = await told(harness)
+    (_, event) = await list_circuit_events(harness)
     assert (event.type, event.data, event.at) == (EventType.CIRCUIT_HALF_OPENED, {"service": "reports"}, at)
 
 
@@ -103,14 +103,17 @@ async def test_half_open_circuit_admits_its_number_of_probes(
 async def test_concurrent_claims_half_open_a_circuit_once(
     harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
-    await half_opened(harness, policy, path)
+    await make_half_open(harness, policy, path)
     stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
     claims = await asyncio.gather(*(harness.take(1, store=stores[turn % 3]) for turn in range(9)))
     probing = [job for claim in claims for job in claim]
     assert 1 <= len(probing) <= probes
     probing += await harness.take()
     assert len(probing) == probes
-    assert [event.type for event in await told(harness)] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
+    assert [event.type for event in await list_circuit_events(harness)] == [
+        EventType.CIRCUIT_OPENED,
+        EventType.CIRCUIT_HALF_OPENED,
+    ]
 
 
 async def test_circuit_stays_open_while_no_job_waits_for_it(harness: StoreHarness) -> None:
@@ -122,14 +125,14 @@ async def test_circuit_stays_open_while_no_job_waits_for_it(harness: StoreHarnes
 
 
 async def test_finished_probe_makes_room_for_the_next(harness: StoreHarness) -> None:
-    await half_opened(harness)
+    await make_half_open(harness)
     (probe,) = await harness.take()
     assert await harness.end(probe, Done())
     assert len(await harness.take()) == 1
 
 
 async def test_probe_of_a_dead_worker_is_freed(harness: StoreHarness) -> None:
-    await half_opened(harness)
+    await make_half_open(harness)
     assert len(await harness.take()) == 1
     await harness.hire("w2")
     assert await harness.take(worker="w2") == []
@@ -141,7 +144,7 @@ async def test_probe_of_a_dead_worker_is_freed(harness: StoreHarness) -> None:
 async def test_probe_of_a_dead_worker_in_doubt_is_freed_when_its_call_is_over(
     harness: StoreHarness,
 ) -> None:
-    await half_opened(harness, path="lanes")
+    await make_half_open(harness, path="lanes")
     (probe,) = await harness.take()
     await harness.intend(probe)
     await harness.kill("w1")
@@ -155,29 +158,29 @@ async def test_probe_of_a_dead_worker_in_doubt_is_freed_when_its_call_is_over(
 
 
 async def test_healthy_response_closes_the_circuit(harness: StoreHarness) -> None:
-    await half_opened(harness)
+    await make_half_open(harness)
     (probe,) = await harness.take()
     breaker = await harness.store.record_response("reports", True, POLICY, None)
     assert (breaker.state, breaker.failures, breaker.trips) == (CircuitState.CLOSED, (), 0)
     assert len(await harness.take()) == 5
-    assert [event.type for event in await told(harness)][2:] == [EventType.CIRCUIT_CLOSED]
+    assert [event.type for event in await list_circuit_events(harness)][2:] == [EventType.CIRCUIT_CLOSED]
     assert await harness.end(probe, Done())
 
 
 async def test_failed_probe_opens_the_circuit_for_twice_as_long(harness: StoreHarness) -> None:
-    at = await half_opened(harness)
+    at = await make_half_open(harness)
     await harness.take()
     breaker = await fail(harness, times=1)
     assert (breaker.state, breaker.until_at) == (CircuitState.OPEN, at + 2 * OPEN_FOR)
     harness.clock.now = at + 2 * OPEN_FOR - timedelta(microseconds=1)
     assert await harness.take() == []
-    assert [event.type for event in await told(harness)][2:] == [EventType.CIRCUIT_OPENED]
+    assert [event.type for event in await list_circuit_events(harness)][2:] == [EventType.CIRCUIT_OPENED]
 
 
 @pytest.mark.parametrize(("cap", "expected"), [(0, 0), (1, 1), (50, 2)])
 async def test_probes_never_exceed_the_cap_of_the_channel(harness: StoreHarness, cap: int, expected: int) -> None:
     await harness.store.set_cap("reports", cap, ME)
-    await half_opened(harness, TWO_PROBES)
+    await make_half_open(harness, TWO_PROBES)
     assert len(await harness.take()) == expected
 
 
@@ -221,7 +224,7 @@ async def test_circuit_actions_write_events_and_audit_entries(
     assert (line.actor, line.action, line.subject, line.reason) == (
         "maria", f"circuit.{'opened' if state is CircuitState.OPEN else 'closed'}", "circuit:reports", "because"
     )  # fmt: skip
-    assert (await told(harness))[-1].type == line.action
+    assert (await list_circuit_events(harness))[-1].type == line.action
 
 
 async def test_closing_keeps_the_trip_count_and_reset_clears_it(

@@ -13,7 +13,7 @@ from postino.stores.store import Store
 from postino.values.event import EventType
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Defer, Done
-from tests.contract.harness import POISON, StoreHarness, ids, unclaimed
+from tests.contract.harness import POISON, StoreHarness, ids, remove_claim
 
 
 async def test_a_claim_sets_owner_token_time_and_attempt_and_nothing_else(harness: StoreHarness) -> None:
@@ -24,7 +24,7 @@ async def test_a_claim_sets_owner_token_time_and_attempt_and_nothing_else(harnes
     assert claimed.state is State.RUNNING
     assert (claimed.claimed_by, claimed.claimed_at, claimed.token) == ("w1", harness.clock(), order.token)
     assert claimed.attempts == 1
-    assert unclaimed(claimed) == job
+    assert remove_claim(claimed) == job
     assert await harness.store.job(job.id) == claimed
 
 

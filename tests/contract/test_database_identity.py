@@ -50,7 +50,7 @@ async def test_due_posts_wait_for_a_person_after_a_long_silence(harness: StoreHa
     assert (held.state, held.run_at, held.may_be_live) == (State.UNCERTAIN, None, False)
     assert held.deferral_reason is not None
     assert "may have been published" in held.deferral_reason
-    assert await harness.told(due.id) == [EventType.UNCERTAIN]
+    assert await harness.list_event_types(due.id) == [EventType.UNCERTAIN]
     assert [await harness.state(job) for job in (later, other)] == [State.PENDING, State.PENDING]
     assert await harness.store.detect_restore() == [], "asked once, not at every start"
 

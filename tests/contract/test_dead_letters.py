@@ -99,7 +99,7 @@ async def test_job_that_fails_after_a_replay_has_one_open_letter_with_full_histo
     assert (letter.job.generation, letter.error) == (2, "second")
     assert [line.generation for line in letter.history] == [1, 2]
     assert len(await harness.store.dead_letters(DeadLetterFilter(resolved=True))) == 2
-    assert [found.id for found in await harness.store.jobs(JobFilter())] == [job.id]
+    assert [list_letters.id for list_letters in await harness.store.jobs(JobFilter())] == [job.id]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_replay_writes_event_and_audit_entry_and_resolves_the_letter(harne
     job = await harness.run(Reject("no"))
     replayed_at = harness.clock.turn(minutes=1)
     await harness.store.replay_dead_letter(job.id, None, True, AuditContext("maria", "fixed it"))
-    assert (await harness.told(job.id))[-1] == EventType.REPLAYED
+    assert (await harness.list_event_types(job.id))[-1] == EventType.REPLAYED
     line = (await harness.store.audit())[0]
     assert (line.actor, line.action, line.subject, line.reason) == ("maria", "job.replayed", str(job.id), "fixed it")
     letter = await harness.store.dead_letter(job.id)
@@ -164,7 +164,9 @@ async def test_a_discarded_letter_is_resolved_and_its_job_stays_failed(harness: 
     letter = await harness.store.discard_dead_letter(job.id, ME)
     assert (letter.resolved_at, letter.resolution) == (discarded_at, "discarded")
     assert await harness.store.dead_letters(DeadLetterFilter()) == []
-    assert [found.job.id for found in await harness.store.dead_letters(DeadLetterFilter(resolved=True))] == [job.id]
+    assert [
+        list_letters.job.id for list_letters in await harness.store.dead_letters(DeadLetterFilter(resolved=True))
+    ] == [job.id]
     assert await harness.state(job) is State.FAILED
     assert (await harness.store.audit())[0].action == "dead_letter.discarded"
     for again in (
@@ -192,12 +194,12 @@ async def test_letters_are_listed_by_type_channel_cause_and_page(harness: StoreH
         await harness.run(Reject("no"), channel=channel, type=kind)
     await harness.run(Unknown("?"))
 
-    async def found(wanted: DeadLetterFilter) -> list[tuple[str, str]]:
+    async def list_letters(wanted: DeadLetterFilter) -> list[tuple[str, str]]:
         return sorted((letter.job.channel, letter.job.type) for letter in await harness.store.dead_letters(wanted))
 
-    assert await found(DeadLetterFilter(channel="a")) == [("a", "x"), ("a", "y")]
-    assert await found(DeadLetterFilter(type="x")) == [("a", "x"), ("b", "x")]
-    assert await found(DeadLetterFilter(cause=DeadLetterCause.EXHAUSTED)) == []
+    assert await list_letters(DeadLetterFilter(channel="a")) == [("a", "x"), ("a", "y")]
+    assert await list_letters(DeadLetterFilter(type="x")) == [("a", "x"), ("b", "x")]
+    assert await list_letters(DeadLetterFilter(cause=DeadLetterCause.EXHAUSTED)) == []
     everything = await harness.store.dead_letters(DeadLetterFilter())
     assert len(everything) == 3
     (first,) = await harness.store.dead_letters(DeadLetterFilter(limit=1))

@@ -50,14 +50,14 @@ async def test_a_cancelled_job_never_runs(harness: StoreHarness, due_job: Job) -
     assert (job.state, job.finished_at, job.payload) == (State.CANCELLED, cancelled_at, due_job.payload)
     assert await harness.store.job(job.id) == job
     assert await harness.take() == []
-    assert await harness.told(job.id) == [EventType.CANCELLED]
+    assert await harness.list_event_types(job.id) == [EventType.CANCELLED]
 
 
 async def test_an_edited_job_runs_with_its_new_payload(harness: StoreHarness, due_job: Job) -> None:
     job = await harness.store.edit_job(due_job.id, POISON, ME)
     assert job.payload == POISON
     assert (await harness.take_one()).payload == POISON
-    assert await harness.told(job.id) == [EventType.EDITED]
+    assert await harness.list_event_types(job.id) == [EventType.EDITED]
 
 
 async def test_a_rescheduled_job_runs_at_its_new_time_and_not_before(harness: StoreHarness, due_job: Job) -> None:
@@ -67,7 +67,7 @@ async def test_a_rescheduled_job_runs_at_its_new_time_and_not_before(harness: St
     assert await harness.take() == []
     harness.clock.turn(hours=3)
     assert ids(await harness.take()) == {job.id}
-    assert await harness.told(job.id) == [EventType.RESCHEDULED]
+    assert await harness.list_event_types(job.id) == [EventType.RESCHEDULED]
 
 
 @pytest.mark.parametrize("hours", [None, -2])
@@ -176,7 +176,7 @@ async def test_an_uncertain_job_is_resolved_as_done(harness: StoreHarness) -> No
     seen_at = harness.clock.turn(hours=1)
     resolved = await harness.store.resolve_job(job.id, Done(remote_id="remote-1"), AuditContext("maria", "I saw it"))
     assert (resolved.state, resolved.remote_id, resolved.finished_at) == (State.COMPLETED, "remote-1", seen_at)
-    assert (await harness.told(job.id))[1:] == [EventType.COMPLETED, EventType.RESOLVED]
+    assert (await harness.list_event_types(job.id))[1:] == [EventType.COMPLETED, EventType.RESOLVED]
     last = (await harness.store.attempts(job.id))[-1]
     assert (last.worker, last.outcome, last.started_at) == ("person:maria", "completed", seen_at)
     (line,) = await harness.store.audit()

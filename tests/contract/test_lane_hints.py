@@ -25,8 +25,8 @@ T = TypeVar("T")
 ROUND_THE_CLOCK = Blackout(id=uuid4(), scope=Scope.BRAND, name="shoes", start=time(0), end=time(0), timezone="UTC")
 
 
-def interrupted(operation: Operation[T], before: int, act: Callable[[], object]) -> Operation[T]:
-    """Does something elsewhere just before so many-th statement."""
+def interrupt(operation: Operation[T], before: int, act: Callable[[], object]) -> Operation[T]:
+    """Run an action just before this statement of an operation."""
     query, number = next(operation), 0
     while True:
         if number == before:
@@ -91,7 +91,7 @@ async def test_gate_opened_during_a_claim_is_open_for_the_next(
             opening.append(pool.submit(elsewhere, unshut()))
             until_done_or_waiting(opening[0], database)
 
-        operation = interrupted(claims.claim(order), before, begin)
+        operation = interrupt(claims.claim(order), before, begin)
         taken: list[Job] = await harness.store.driver.transact(operation)
         for each in opening or [pool.submit(elsewhere, unshut())]:
             each.result(timeout=10)
@@ -141,7 +141,7 @@ async def test_gate_closed_during_a_claim_holds_the_next_claim(
 ) -> None:
     job = await harness.put(account="acme", brand="shoes")
     order = await harness.order(free=0)
-    await harness.store.driver.transact(interrupted(claims.claim(order), before, lambda: elsewhere(shut())))
+    await harness.store.driver.transact(interrupt(claims.claim(order), before, lambda: elsewhere(shut())))
     closed = harness.database.sql("SELECT count(*) FROM {gates}") != [(0,)] or await harness.store.blackouts() != []
     assert ids(await harness.take()) == (set() if closed else {job.id})
     if closed:

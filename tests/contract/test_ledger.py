@@ -10,7 +10,7 @@ from postino.rules import settlement
 from postino.values.job import Job, State
 from postino.values.ledger import Ledger
 from postino.values.outcome import Done, Reject, Retry, Unknown
-from tests.contract.harness import StoreHarness, intent_of
+from tests.contract.harness import StoreHarness, make_intent
 
 NEAR = timedelta(milliseconds=1)  # SQLite computes instants in milliseconds
 
@@ -129,7 +129,7 @@ async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(h
     await harness.put_many(3)
     held = [job for job in await harness.take(worker="w2") if job.id != lost.id]
     wanted = [held[2], stale, held[0], held[1]]
-    entries = await harness.store.record_intents([intent_of(job, f"post {job.id}") for job in wanted])
+    entries = await harness.store.record_intents([make_intent(job, f"post {job.id}") for job in wanted])
     assert [entry and entry.step for entry in entries] == [
         f"post {held[2].id}", None, f"post {held[0].id}", f"post {held[1].id}",
     ]  # fmt: skip
@@ -139,7 +139,7 @@ async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(h
 
 async def test_two_intents_of_one_job_at_once_are_both_written(harness: StoreHarness, running_job: Job) -> None:
     """Whoever does two visible things at once must not do one of them without a trace."""
-    asked = [intent_of(running_job, "first"), intent_of(running_job, "second", position=1, settles_within=50.0)]
+    asked = [make_intent(running_job, "first"), make_intent(running_job, "second", position=1, settles_within=50.0)]
     entries = await harness.store.record_intents(asked)
     assert [entry and entry.step for entry in entries] == ["first", "second"]
     assert (await harness.store.ledger(running_job.id)).intents == tuple(entries)
@@ -166,7 +166,7 @@ async def test_steps_and_intents_move_the_deadline_on(harness: StoreHarness, run
     await harness.store.save_step(running_job, "container", 0, "1", done=True, limit=30.0)
     harness.clock.turn(seconds=29)
     assert await harness.store.rescue({}, settlement.rescue_job) == []
-    await harness.store.record_intents([intent_of(running_job, position=1, limit=30.0)])
+    await harness.store.record_intents([make_intent(running_job, position=1, limit=30.0)])
     harness.clock.turn(seconds=29)
     assert await harness.store.rescue({}, settlement.rescue_job) == []
     harness.clock.turn(seconds=2)

@@ -38,7 +38,7 @@ async def half_a_thread(harness: StoreHarness) -> Job:
     return await harness.store.job(job.id)
 
 
-async def failing(harness: StoreHarness, job: Job, cause: DeadLetterCause = DeadLetterCause.EXHAUSTED) -> None:
+async def fail_job(harness: StoreHarness, job: Job, cause: DeadLetterCause = DeadLetterCause.EXHAUSTED) -> None:
     assert await harness.settle(await harness.store.job(job.id), make_failure("why", cause))
 
 
@@ -112,7 +112,7 @@ async def test_resolving_as_live_records_the_receipt_of_the_person(harness: Stor
     assert fact.receipt is not None
     assert fact.receipt.remote_id == "r1"
     assert ids(await harness.take(worker="w2")) == {job.id}, "it goes on by itself"
-    assert (await harness.told(job.id))[-1] == EventType.RESOLVED
+    assert (await harness.list_event_types(job.id))[-1] == EventType.RESOLVED
     (line,) = await harness.store.audit()
     assert (line.action, line.actor) == ("job.resolved", "maria")
 
@@ -137,7 +137,7 @@ async def test_resolving_as_live_cannot_name_the_post_of_another_job(harness: St
         await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (await harness.store.job(job.id), await harness.store.ledger(job.id)) == (job, known)
     assert await harness.store.audit() == []
-    assert EventType.RESOLVED not in await harness.told(job.id)
+    assert EventType.RESOLVED not in await harness.list_event_types(job.id)
 
 
 async def test_resolving_as_live_in_a_thread_sends_the_rest(harness: StoreHarness) -> None:
@@ -186,7 +186,7 @@ async def test_send_again_covers_several_lost_calls_of_one_step(harness: StoreHa
     resolved = await harness.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.lookup_at, resolved.may_be_live) == (State.PENDING, None, True)
     known = await harness.store.ledger(job.id)
-    assert [(fact.number, fact.source) for fact in sorted(known.receipts, key=number_of)] == [
+    assert [(fact.number, fact.source) for fact in sorted(known.receipts, key=get_number)] == [
         (1, ReceiptSource.PERSON), (2, ReceiptSource.CALL), (3, ReceiptSource.PERSON),
     ]  # fmt: skip
     assert get_step_status(known, "post") == ReadyToSend(4)
@@ -243,7 +243,7 @@ async def test_replay_starts_anew_where_nothing_was_sent(harness: StoreHarness, 
     await harness.remember(running_job, "container")
     await harness.intend(running_job)
     await harness.refuse(running_job)
-    await failing(harness, running_job)
+    await fail_job(harness, running_job)
     job = await harness.store.replay_dead_letter(running_job.id, b"better", False, ME)
     known = await harness.store.ledger(job.id)
     assert known.steps == ()
@@ -255,7 +255,7 @@ async def test_replay_of_half_a_thread_continues_and_cannot_be_edited(harness: S
     job = await half_a_thread(harness)
     await harness.refuse(job, "part 2")
     claimed = await harness.take_one()
-    await failing(harness, claimed)
+    await fail_job(harness, claimed)
     known = await harness.store.ledger(job.id)
     with pytest.raises(Conflict, match="its payload cannot change"):
         await harness.store.replay_dead_letter(job.id, b"better", True, ME)
@@ -287,5 +287,5 @@ async def test_a_replay_after_a_late_receipt_finds_it(harness: StoreHarness) -> 
     assert isinstance(get_step_status(await harness.store.ledger(job.id), "post"), Accepted)
 
 
-def number_of(fact: ReceiptEntry) -> int:
+def get_number(fact: ReceiptEntry) -> int:
     return fact.number

@@ -11,7 +11,7 @@ from postino.values.gate import GateKind, Scope
 from postino.values.job import State
 from postino.values.post import AccountState
 from tests.contract.harness import ME, StoreHarness
-from tests.contract.sample_posts import account, create, wanted
+from tests.contract.sample_posts import account, create, make_spec
 
 HOURS = 6 * 3600
 AT_ONCE = BreakerPolicy(failure_threshold=1, open_timeout=timedelta(minutes=2))
@@ -22,7 +22,7 @@ async def fail(harness: StoreHarness) -> None:
 
 
 async def test_post_fails_when_its_network_is_down_for_too_long(harness: StoreHarness) -> None:
-    [made] = await create(harness.store, wanted("anna"))
+    [made] = await create(harness.store, make_spec("anna"))
     await fail(harness)
     for _ in range(5):
         harness.clock.turn(hours=1)
@@ -37,7 +37,7 @@ async def test_post_fails_when_its_network_is_down_for_too_long(harness: StoreHa
 
 
 async def test_short_outage_does_not_fail_a_post_that_waited_for_another_reason(harness: StoreHarness) -> None:
-    await create(harness.store, wanted("anna"))
+    await create(harness.store, make_spec("anna"))
     await harness.store.pause(Scope.CHANNEL, "mastodon", ME)
     harness.clock.turn(hours=7)
     await fail(harness)
@@ -50,7 +50,7 @@ async def test_short_outage_does_not_fail_a_post_that_waited_for_another_reason(
 
 
 async def test_scheduled_post_does_not_fail_before_its_time(harness: StoreHarness) -> None:
-    await create(harness.store, wanted("anna", run_at=harness.clock.later(hours=4)))
+    await create(harness.store, make_spec("anna", run_at=harness.clock.later(hours=4)))
     await fail(harness)
     harness.clock.turn(hours=7)
     assert await harness.store.fail_missed_posts(HOURS) == []

@@ -15,28 +15,30 @@ from postino.stores.records import AuditContext
 from postino.values.job import new_id
 from postino.values.post import AccountState, Draft, IdempotentRequest, NewPosts, ResponseRecorder, StoredResponse
 from tests.contract.harness import StoreHarness
-from tests.contract.sample_posts import account, content, new_posts, rows, wanted
+from tests.contract.sample_posts import account, content, make_spec, new_posts, rows
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def told(made: Any) -> StoredResponse:
+def make_response(made: Any) -> StoredResponse:
     return StoredResponse(201, " ".join(f"{post.content} {created}" for post, created in made))
 
 
-def asked(key: str, request: str = "a") -> IdempotentRequest:
+def make_request(key: str, request: str = "a") -> IdempotentRequest:
     return IdempotentRequest("key:1", key, request * 64, "POST /v1/posts")
 
 
-def keyed(key: str, text: str, request: str = "a") -> NewPosts:
-    return new_posts(wanted(run_at=LATER), said=content(text), once=ResponseRecorder(asked(key, request), told))
+def new_keyed_post(key: str, text: str, request: str = "a") -> NewPosts:
+    return new_posts(
+        make_spec(run_at=LATER), said=content(text), once=ResponseRecorder(make_request(key, request), make_response)
+    )
 
 
 async def test_each_caller_of_a_batch_gets_its_stored_posts(harness: StoreHarness) -> None:
     await harness.store.save_account(account("anna"))
     await harness.store.set_account_state("anna", AccountState.PAUSED, None, AuditContext("maria"))
-    several = new_posts(wanted("anna"), wanted("bert", until=LATER, ignore_blackouts=True), said=content("both"))
-    made = await harness.store.create_posts([new_posts(wanted("anna", run_at=LATER), said=content("one")), several])
+    several = new_posts(make_spec("anna"), make_spec("bert", until=LATER, ignore_blackouts=True), said=content("both"))
+    made = await harness.store.create_posts([new_posts(make_spec("anna", run_at=LATER), said=content("one")), several])
     assert [[one.post.content for one in those] for those in made] == [["one"], ["both", "both"]]
     for written in [one for those in made for one in those]:
         assert written == (await harness.store.post(written.post.job.id), True)
@@ -44,7 +46,7 @@ async def test_each_caller_of_a_batch_gets_its_stored_posts(harness: StoreHarnes
 
 
 async def test_equal_requests_in_a_batch_are_one_post(harness: StoreHarness) -> None:
-    first, second = ([wanted(key="plan", run_at=LATER)] for _ in range(2))
+    first, second = ([make_spec(key="plan", run_at=LATER)] for _ in range(2))
     [[one], [other]] = await harness.store.create_posts([new_posts(*first), new_posts(*second)])
     assert (one.created, other.created) == (True, False)
     assert one.post == other.post
@@ -54,19 +56,22 @@ async def test_equal_requests_in_a_batch_are_one_post(harness: StoreHarness) -> 
 async def test_second_request_with_a_key_in_a_batch_gets_the_first_response(
     harness: StoreHarness,
 ) -> None:
-    made = await harness.store.create_posts([keyed("k", "one"), keyed("k", "two"), keyed("l", "three")])
+    made = await harness.store.create_posts(
+        [new_keyed_post("k", "one"), new_keyed_post("k", "two"), new_keyed_post("l", "three")]
+    )
     assert [len(those) for those in made] == [1, 0, 1]
-    assert await harness.store.stored_response(asked("k")) == StoredResponse(201, "one True")
-    assert await harness.store.stored_response(asked("l")) == StoredResponse(201, "three True")
+    assert await harness.store.stored_response(make_request("k")) == StoredResponse(201, "one True")
+    assert await harness.store.stored_response(make_request("l")) == StoredResponse(201, "three True")
     assert rows(harness) == (2, 2, 2, 0)
 
 
 async def test_refused_request_does_not_fail_its_batch(harness: StoreHarness) -> None:
     post_batcher = PostBatcher(harness.store)
-    await post_batcher.create(keyed("k", "first"))
-    numbered = [keyed(f"k{number}", str(number)) for number in range(9)]
+    await post_batcher.create(new_keyed_post("k", "first"))
+    numbered = [new_keyed_post(f"k{number}", str(number)) for number in range(9)]
     ended = await asyncio.gather(
-        *map(post_batcher.create, [*numbered[:4], keyed("k", "another", "b"), *numbered[4:]]), return_exceptions=True
+        *map(post_batcher.create, [*numbered[:4], new_keyed_post("k", "another", "b"), *numbered[4:]]),
+        return_exceptions=True,
     )
     assert [type(end) for end in ended] == [list] * 4 + [Conflict] + [list] * 5
     assert rows(harness) == (10, 10, 10, 0)
@@ -74,7 +79,11 @@ async def test_refused_request_does_not_fail_its_batch(harness: StoreHarness) ->
 
 async def test_many_callers_at_once_on_several_stores_make_each_post_once(harness: StoreHarness) -> None:
     creators = [PostBatcher(harness.store), PostBatcher(await harness.another_store())]
-    both = [post_batcher.create(keyed(f"k{number % 20}", "same")) for number in range(60) for post_batcher in creators]
+    both = [
+        post_batcher.create(new_keyed_post(f"k{number % 20}", "same"))
+        for number in range(60)
+        for post_batcher in creators
+    ]
     made = await asyncio.gather(*both)
     assert sum(map(len, made)) == 20
     assert rows(harness) == (20, 20, 20, 0)
@@ -82,10 +91,10 @@ async def test_many_callers_at_once_on_several_stores_make_each_post_once(harnes
 
 async def test_duplicate_in_a_batch_is_refused_alone(harness: StoreHarness) -> None:
     post_batcher = PostBatcher(harness.store)
-    await post_batcher.create(new_posts(wanted(guard=True)))
+    await post_batcher.create(new_posts(make_spec(guard=True)))
     ended = await asyncio.gather(
-        post_batcher.create(new_posts(wanted(guard=True))),
-        post_batcher.create(keyed("k", "one")),
+        post_batcher.create(new_posts(make_spec(guard=True))),
+        post_batcher.create(new_keyed_post("k", "one")),
         return_exceptions=True,
     )
     assert isinstance(ended[0], Conflict)
@@ -105,7 +114,7 @@ async def test_batch_committed_but_unanswered_is_not_inserted_again_when_split(
 ) -> None:
     create, tries = harness.store.create_posts, 0
 
-    async def losing(wanted: Any, **how: Any) -> Any:
+    async def create_and_lose(wanted: Any, **how: Any) -> Any:
         nonlocal tries
         tries += 1
         if tries == 2:
@@ -115,9 +124,9 @@ async def test_batch_committed_but_unanswered_is_not_inserted_again_when_split(
             raise StoreUnreachable("the answer to COMMIT was lost")
         return made
 
-    monkeypatch.setattr(harness.store, "create_posts", losing)
+    monkeypatch.setattr(harness.store, "create_posts", create_and_lose)
     monkeypatch.setattr(store_retry, "RETRY_DELAY", 0)
-    both = [new_posts(wanted(), said=content(text)) for text in ("one", "two")]
+    both = [new_posts(make_spec(), said=content(text)) for text in ("one", "two")]
     made = await asyncio.gather(*map(PostBatcher(harness.store).create, both))
     assert [[(one.post.content, one.created) for one in those] for those in made] == [[("one", True)], [("two", True)]]
     assert (tries, rows(harness)) == (4, (2, 2, 2, 0))
@@ -126,7 +135,7 @@ async def test_batch_committed_but_unanswered_is_not_inserted_again_when_split(
 async def test_scheduling_a_draft_again_after_a_lost_response_returns_its_posts(harness: StoreHarness) -> None:
     draft = await harness.store.add_draft(Draft(id=new_id(), brand=None, author="maria", body="{}"))
     assert draft is not None
-    planned = new_posts(wanted(run_at=LATER, key="plan"), draft=draft)
+    planned = new_posts(make_spec(run_at=LATER, key="plan"), draft=draft)
     [[first]] = await harness.store.create_posts([planned])
     [[again]] = await harness.store.create_posts([planned], again=True)
     assert again.post == first.post

@@ -15,7 +15,7 @@ from postino.values.job import Job
 from postino.values.outcome import Defer, Done, GateClosed, Outcome, RateLimited, Reject, Retry, Unknown
 from postino.values.post import AccountState, NewContent
 from tests.contract.harness import ME, StoreHarness
-from tests.contract.sample_posts import Wanted, account, content, create, wanted
+from tests.contract.sample_posts import PostSpec, account, content, create, make_spec
 
 CREATED = {"network": "mastodon", "account": "anna", "brand": "rosso"}
 
@@ -25,8 +25,8 @@ async def create_post(harness: StoreHarness, text: NewContent | None = None, **f
     return created.job
 
 
-def make_post(**fields: Any) -> Wanted:
-    return wanted(**{"brand": "rosso", **fields})
+def make_post(**fields: Any) -> PostSpec:
+    return make_spec(**{"brand": "rosso", **fields})
 
 
 async def claim_post(harness: StoreHarness, **fields: Any) -> Job:

@@ -15,7 +15,7 @@ from postino.values.job import State
 from postino.values.outcome import Done, Reject
 from postino.values.post import DayBounds, PostFilter, StoredPost
 from tests.contract.harness import ME, StoreHarness
-from tests.contract.sample_posts import content, create, wanted
+from tests.contract.sample_posts import content, create, make_spec
 
 NETWORKS, BRANDS, ACCOUNTS = ("mastodon", "bluesky"), ("rosso", "verde", None), ("anna", "bruno", "carla")
 
@@ -23,7 +23,7 @@ NETWORKS, BRANDS, ACCOUNTS = ("mastodon", "bluesky"), ("rosso", "verde", None), 
 async def crowd(harness: StoreHarness, chance: random.Random, number: int = 60) -> list[StoredPost]:
     """Posts of all kinds, some ended in each way, some edited, moved and replayed."""
     for each in range(number):
-        new = wanted(
+        new = make_spec(
             chance.choice(ACCOUNTS),
             fingerprint=str(each),
             run_at=harness.clock.later(minutes=chance.randint(-3, 3)),
@@ -126,9 +126,9 @@ async def test_columns_of_a_post_agree_with_its_job(harness: StoreHarness) -> No
 async def test_page_reads_a_bounded_number_of_posts(harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(post_lists, "MAX_SCANNED", 12)  # on four ways, one for each phase
     monkeypatch.setattr(post_lists, "MAX_SEARCHED", 12)
-    (first,) = await create(harness.store, wanted("anna"))
+    (first,) = await create(harness.store, make_spec("anna"))
     for number in range(20):
-        await create(harness.store, wanted("bruno", fingerprint=str(number)))
+        await create(harness.store, make_spec("bruno", fingerprint=str(number)))
     for asked in (PostFilter(words="nowhere", limit=1), PostFilter(account="bruno", network="bluesky", limit=1)):
         page = await harness.store.posts_page(asked)
         assert page.posts == []
@@ -160,9 +160,9 @@ async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(harn
     days = [DayBounds(day + timedelta(days=number), day + timedelta(days=number + 1)) for number in range(3)]
     for number in range(5):
         at = day + timedelta(hours=5 - number)
-        await create(harness.store, wanted("anna", fingerprint=str(number), run_at=at, brand="rosso"))
-    await create(harness.store, wanted("bruno", run_at=day + timedelta(days=2), brand="verde"))
-    await create(harness.store, wanted("carla", run_at=day + timedelta(days=3)))
+        await create(harness.store, make_spec("anna", fingerprint=str(number), run_at=at, brand="rosso"))
+    await create(harness.store, make_spec("bruno", run_at=day + timedelta(days=2), brand="verde"))
+    await create(harness.store, make_spec("carla", run_at=day + timedelta(days=3)))
     found = await harness.store.calendar(days, None, 3)
     assert [shown.posts for shown in found] == [5, 0, 1]
     first = [entry.scheduled_at for entry in found[0].entries]
@@ -174,7 +174,7 @@ async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(harn
 
 
 async def test_calendar_has_the_final_state_of_posts(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted("anna"))
+    (made,) = await create(harness.store, make_spec("anna"))
     window = DayBounds(harness.clock.later(days=-1), harness.clock.later(days=1))
 
     async def state() -> State:
@@ -193,7 +193,7 @@ async def test_calendar_has_the_final_state_of_posts(harness: StoreHarness) -> N
 async def test_publish_now_goes_first_and_can_ignore_blackouts(
     harness: StoreHarness,
 ) -> None:
-    (made,) = await create(harness.store, wanted("anna", run_at=harness.clock.later(hours=1)))
+    (made,) = await create(harness.store, make_spec("anna", run_at=harness.clock.later(hours=1)))
     hurried = await harness.store.publish_post_now(made.job.id, ME)
     assert (hurried.queue.label, hurried.ignore_blackouts, hurried.run_at) == ("high", False, harness.clock())
     assert (await harness.store.publish_post_now(made.job.id, ME, ignore_blackouts=True)).ignore_blackouts

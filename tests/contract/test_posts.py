@@ -16,7 +16,7 @@ from postino.values.job import State, new_id
 from postino.values.outcome import Done, Reject, Retry
 from postino.values.post import AccountState, NewPost, PostFilter
 from tests.contract.harness import ME, StoreHarness, ids
-from tests.contract.sample_posts import account, content, create, rows, wanted
+from tests.contract.sample_posts import account, content, create, make_spec, rows
 
 # Creating
 
@@ -25,7 +25,7 @@ async def test_post_has_its_job_content_and_account_state(harness: StoreHarness)
     await harness.store.save_account(account())
     until = harness.clock.later(hours=1)
     said = content("Grüße", brand="rosso", user_id="u1")
-    (made,) = await create(harness.store, wanted(key="k", until=until, brand="rosso"), said=said)
+    (made,) = await create(harness.store, make_spec(key="k", until=until, brand="rosso"), said=said)
     assert made.created
     post = await harness.store.post(made.job.id)
     assert post.job == await harness.store.job(made.job.id)
@@ -34,7 +34,7 @@ async def test_post_has_its_job_content_and_account_state(harness: StoreHarness)
 
 
 async def test_a_post_whose_account_is_gone_is_still_there(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted())
+    (made,) = await create(harness.store, make_spec())
     assert (await harness.store.post(made.job.id)).account_state is None
 
 
@@ -47,30 +47,32 @@ async def test_unknown_post_and_plain_job_are_not_found_as_posts(harness: StoreH
 
 async def test_one_content_to_many_accounts_is_one_content_and_many_posts(harness: StoreHarness) -> None:
     said = content()
-    made = await create(harness.store, wanted("anna"), wanted("bruno"), wanted("carla", channel="bluesky"), said=said)
+    made = await create(
+        harness.store, make_spec("anna"), make_spec("bruno"), make_spec("carla", channel="bluesky"), said=said
+    )
     assert rows(harness) == (1, 3, 3, 0)
     assert {(await harness.store.post(found.job.id)).content_id for found in made} == {said.id}
     assert len(await harness.take()) == 3, "each is a job of its own"
 
 
 async def test_known_key_returns_the_existing_post(harness: StoreHarness) -> None:
-    (first,) = await create(harness.store, wanted(key="k"))
-    (known,) = await create(harness.store, wanted(key="k", fingerprint="other"), said=content("other"))
+    (first,) = await create(harness.store, make_spec(key="k"))
+    (known,) = await create(harness.store, make_spec(key="k", fingerprint="other"), said=content("other"))
     assert (known.created, known.job) == (False, first.job)
     assert rows(harness) == (1, 1, 1, 1)
 
 
 async def test_only_posts_with_new_keys_are_created(harness: StoreHarness) -> None:
-    (first,) = await create(harness.store, wanted("anna", key="k1"))
+    (first,) = await create(harness.store, make_spec("anna", key="k1"))
     said = content("both")
-    made = await create(harness.store, wanted("anna", key="k1"), wanted("bruno", key="k2"), said=said)
+    made = await create(harness.store, make_spec("anna", key="k1"), make_spec("bruno", key="k2"), said=said)
     assert [found.created for found in made] == [False, True]
     assert (await harness.store.post(first.job.id)).content == "hello"
     assert (await harness.store.post(made[1].job.id)).content == "both"
 
 
 async def test_repetition_after_a_lost_response_creates_nothing_twice(harness: StoreHarness) -> None:
-    posts, said = [wanted("anna", guard=True), wanted("bruno", guard=True)], content()
+    posts, said = [make_spec("anna", guard=True), make_spec("bruno", guard=True)], content()
     first = await create(harness.store, *posts, said=said)
     again = await create(harness.store, *posts, said=said, again=True)
     assert [found.job.id for found in again] == [found.job.id for found in first]
@@ -78,14 +80,14 @@ async def test_repetition_after_a_lost_response_creates_nothing_twice(harness: S
 
 
 async def test_repetition_creates_all_if_the_first_call_was_lost(harness: StoreHarness) -> None:
-    made = await create(harness.store, wanted("anna", guard=True), wanted("bruno", key="k"), again=True)
+    made = await create(harness.store, make_spec("anna", guard=True), make_spec("bruno", key="k"), again=True)
     assert [found.created for found in made] == [True, True]
     assert rows(harness) == (1, 2, 2, 1)
 
 
 async def test_many_calls_with_one_key_make_one_post(harness: StoreHarness) -> None:
     others = [harness.store, await harness.another_store(), await harness.another_store()]
-    made = await asyncio.gather(*(create(others[turn % 3], wanted(key="k")) for turn in range(12)))
+    made = await asyncio.gather(*(create(others[turn % 3], make_spec(key="k")) for turn in range(12)))
     assert len({found.job.id for (found,) in made}) == 1
     assert sum(found.created for (found,) in made) == 1
     assert rows(harness) == (1, 1, 1, 1)
@@ -94,36 +96,36 @@ async def test_many_calls_with_one_key_make_one_post(harness: StoreHarness) -> N
 # Editing
 
 
-def edited(post_id: UUID) -> NewPost:
+def make_edit(post_id: UUID) -> NewPost:
     return NewPost(id=post_id, account="anna", network="mastodon", fingerprint="better")
 
 
 async def test_an_edit_changes_content_payload_fingerprint_and_adds_a_key(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted(key="k1", guard=True))
+    (made,) = await create(harness.store, make_spec(key="k1", guard=True))
     said = content("better")
-    job = await harness.store.edit_post(made.job.id, said, edited(made.job.id), b"better", "k2", ME)
+    job = await harness.store.edit_post(made.job.id, said, make_edit(made.job.id), b"better", "k2", ME)
     assert (job.payload, job.idempotency_key) == (b"better", "k1"), "the key is fixed at creation"
     post = await harness.store.post(job.id)
     assert (post.content_id, post.content, post.version) == (said.id, "better", 2)
     for key in ("k1", "k2"):
-        (known,) = await create(harness.store, wanted(key=key))
+        (known,) = await create(harness.store, make_spec(key=key))
         assert (known.created, known.job.id) == (False, job.id)
-    await create(harness.store, wanted(guard=True))  # what it was before is not what it is now
+    await create(harness.store, make_spec(guard=True))  # what it was before is not what it is now
     with pytest.raises(Conflict):
-        await create(harness.store, wanted(guard=True, fingerprint="better"))
-    assert (await harness.told(job.id))[-1] == EventType.EDITED
+        await create(harness.store, make_spec(guard=True, fingerprint="better"))
+    assert (await harness.list_event_types(job.id))[-1] == EventType.EDITED
 
 
 async def test_edit_back_to_the_first_content_keeps_its_own_key(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted(key="k1"))
+    (made,) = await create(harness.store, make_spec(key="k1"))
     for key in ("k2", "k1"):
-        await harness.store.edit_post(made.job.id, content(key), edited(made.job.id), b"{}", key, ME)
+        await harness.store.edit_post(made.job.id, content(key), make_edit(made.job.id), b"{}", key, ME)
     post = await harness.store.post(made.job.id)
     assert (post.content, post.version) == ("k1", 3)
 
 
 async def test_edit_into_another_post_is_refused(harness: StoreHarness) -> None:
-    first, second = await create(harness.store, wanted("anna", key="k1"), wanted("bruno", key="k2"))
+    first, second = await create(harness.store, make_spec("anna", key="k1"), make_spec("bruno", key="k2"))
     claimed = (await harness.take(1))[0]
     await harness.remember(claimed, "picture")
     assert await harness.end(claimed, Retry("later"))
@@ -132,7 +134,7 @@ async def test_edit_into_another_post_is_refused(harness: StoreHarness) -> None:
     counted, trail = rows(harness), await harness.store.audit()
     key = other.job.idempotency_key
     with pytest.raises(Conflict, match=f"the same as post {other.job.id}. Nothing was changed"):
-        await harness.store.edit_post(one.job.id, content("other"), edited(one.job.id), b"other", key, ME)
+        await harness.store.edit_post(one.job.id, content("other"), make_edit(one.job.id), b"other", key, ME)
     assert await harness.store.post(one.job.id) == before
     assert (await harness.store.ledger(one.job.id), rows(harness), await harness.store.audit()) == (
         known,
@@ -142,12 +144,12 @@ async def test_edit_into_another_post_is_refused(harness: StoreHarness) -> None:
 
 
 async def test_running_or_sent_post_is_not_edited(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted(key="k1"))
+    (made,) = await create(harness.store, make_spec(key="k1"))
     job = await harness.take_one()
 
     async def refused() -> None:
         with pytest.raises(Conflict):
-            await harness.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
+            await harness.store.edit_post(job.id, content("other"), make_edit(job.id), b"other", "k2", ME)
 
     await refused()
     await harness.intend(job)
@@ -161,15 +163,15 @@ async def test_running_or_sent_post_is_not_edited(harness: StoreHarness) -> None
 async def test_a_job_that_is_no_post_is_not_edited_as_one(harness: StoreHarness) -> None:
     job = await harness.put()
     with pytest.raises(NotFound, match="does not exist"):
-        await harness.store.edit_post(job.id, content("other"), edited(job.id), b"other", "k2", ME)
+        await harness.store.edit_post(job.id, content("other"), make_edit(job.id), b"other", "k2", ME)
     assert (await harness.store.job(job.id)).payload == b"{}"
 
 
 async def test_concurrent_edits_count_versions_one_by_one(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted(key="k"))
+    (made,) = await create(harness.store, make_spec(key="k"))
     others = [harness.store, await harness.another_store()]
     edits = [
-        others[turn % 2].edit_post(made.job.id, content(str(turn)), edited(made.job.id), b"{}", str(turn), ME)
+        others[turn % 2].edit_post(made.job.id, content(str(turn)), make_edit(made.job.id), b"{}", str(turn), ME)
         for turn in range(6)
     ]
     await asyncio.gather(*edits)
@@ -183,9 +185,9 @@ async def test_post_past_its_deadline_fails_as_missed(harness: StoreHarness) -> 
     until = harness.clock.later(minutes=5)
     late, early, unlimited = await create(
         harness.store,
-        wanted("anna", until=until, run_at=harness.clock.later(minutes=1)),
-        wanted("bruno", until=until + timedelta(hours=1)),
-        wanted("carla"),
+        make_spec("anna", until=until, run_at=harness.clock.later(minutes=1)),
+        make_spec("bruno", until=until + timedelta(hours=1)),
+        make_spec("carla"),
     )
     harness.clock.turn(minutes=4, seconds=59)
     assert await harness.store.fail_missed_posts(3600) == []
@@ -196,7 +198,7 @@ async def test_post_past_its_deadline_fails_as_missed(harness: StoreHarness) -> 
     assert (job.state, job.finished_at) == (State.FAILED, missed_at)
     assert "missed" in (job.last_error or "")
     assert (await harness.store.dead_letter(job.id)).cause is DeadLetterCause.MISSED
-    assert await harness.told(job.id) == [EventType.POST_SCHEDULED, EventType.FAILED, EventType.POST_FAILED]
+    assert await harness.list_event_types(job.id) == [EventType.POST_SCHEDULED, EventType.FAILED, EventType.POST_FAILED]
     (line,) = await harness.store.attempts(job.id)
     assert (line.worker, line.outcome, line.number) == ("postino", "failed", 0)
     assert ids(await harness.take()) == {early.job.id, unlimited.job.id}
@@ -204,7 +206,7 @@ async def test_post_past_its_deadline_fails_as_missed(harness: StoreHarness) -> 
 
 async def test_running_or_sent_post_is_never_missed(harness: StoreHarness) -> None:
     until = harness.clock.later(minutes=1)
-    await create(harness.store, *(wanted(name, until=until) for name in ("anna", "bruno", "carla", "dora")))
+    await create(harness.store, *(make_spec(name, until=until) for name in ("anna", "bruno", "carla", "dora")))
     running, doubtful, refused, half = await harness.take()
     for job in (doubtful, refused, half):
         await harness.intend(job)
@@ -219,8 +221,8 @@ async def test_running_or_sent_post_is_never_missed(harness: StoreHarness) -> No
 
 
 async def test_lane_goes_on_behind_a_missed_post(harness: StoreHarness) -> None:
-    await create(harness.store, wanted(until=harness.clock.later(minutes=1)))
-    (next_one,) = await create(harness.store, wanted(fingerprint="next"))
+    await create(harness.store, make_spec(until=harness.clock.later(minutes=1)))
+    (next_one,) = await create(harness.store, make_spec(fingerprint="next"))
     harness.clock.turn(minutes=2)
     await harness.store.fail_missed_posts(3600)
     assert ids(await harness.take()) == {next_one.job.id}
@@ -228,7 +230,7 @@ async def test_lane_goes_on_behind_a_missed_post(harness: StoreHarness) -> None:
 
 async def test_concurrent_duties_fail_each_missed_post_once(harness: StoreHarness) -> None:
     until = harness.clock.later(minutes=1)
-    made = await create(harness.store, *(wanted(f"account {number}", until=until) for number in range(20)))
+    made = await create(harness.store, *(make_spec(f"account {number}", until=until) for number in range(20)))
     harness.clock.turn(hours=1)
     others = [harness.store, await harness.another_store(), await harness.another_store()]
     missed = await asyncio.gather(*(store.fail_missed_posts(3600) for store in others))
@@ -243,9 +245,9 @@ async def test_posts_are_listed_newest_first_by_filter_and_page(harness: StoreHa
     await harness.put(), await harness.put()  # jobs that are no posts
     said = content("both", brand="rosso")
     posts = [
-        wanted("anna", brand="rosso"),
-        wanted("bruno", channel="bluesky", brand="rosso"),
-        wanted("anna", fingerprint="2"),
+        make_spec("anna", brand="rosso"),
+        make_spec("bruno", channel="bluesky", brand="rosso"),
+        make_spec("anna", fingerprint="2"),
     ]
     first, second = [found.job.id for found in await create(harness.store, *posts[:2], said=said)]
     (third,) = [found.job.id for found in await create(harness.store, posts[2])]
@@ -270,7 +272,7 @@ async def test_posts_are_listed_newest_first_by_filter_and_page(harness: StoreHa
 
 
 async def test_a_finished_and_a_replayed_post_are_each_listed_once(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted())
+    (made,) = await create(harness.store, make_spec())
     assert await harness.end(await harness.take_one(), Reject("no"))
     await harness.store.replay_dead_letter(made.job.id, None, True, ME)
     (post,) = await harness.store.posts(PostFilter())
@@ -281,7 +283,7 @@ async def test_a_finished_and_a_replayed_post_are_each_listed_once(harness: Stor
 
 
 async def test_replayed_missed_post_has_no_deadline(harness: StoreHarness) -> None:
-    (made,) = await create(harness.store, wanted("anna", until=harness.clock.later(minutes=1)))
+    (made,) = await create(harness.store, make_spec("anna", until=harness.clock.later(minutes=1)))
     harness.clock.turn(minutes=2)
     assert [job.id for job in await harness.store.fail_missed_posts(3600)] == [made.job.id]
     await harness.store.replay_dead_letter(made.job.id, None, False, ME)
@@ -290,7 +292,7 @@ async def test_replayed_missed_post_has_no_deadline(harness: StoreHarness) -> No
 
 
 async def test_post_is_never_pruned_and_can_always_be_replayed(harness: StoreHarness) -> None:
-    out, failed = await create(harness.store, wanted("anna"), wanted("bruno"))
+    out, failed = await create(harness.store, make_spec("anna"), make_spec("bruno"))
     for job in await harness.take():
         await harness.end(job, Done(remote_id="r1") if job.id == out.job.id else Reject("no"))
     before = await harness.store.post(out.job.id)

@@ -8,7 +8,7 @@ import pytest
 
 from postino.stores.statement import Operation, each, get_statement
 from tests.contract import backlogs
-from tests.contract.backlogs import FEW, Crowd, Measured, claimed, fill, settled
+from tests.contract.backlogs import FEW, Crowd, Measured, create_backlog, fill, measure_claim
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
 from tests.crash.points import EVERYTHING
 
@@ -34,14 +34,14 @@ async def test_held_backlog_costs_other_claims_no_page(
 ) -> None:
     """Another channel, on either path, and another brand of the same channel: all statements of a look and a claim."""
     usual: dict[tuple[str, bool], Measured] = {}
-    await settled(database, backlogs.nobody, analysed=analysed)
+    await create_backlog(database, backlogs.nobody, analysed=analysed)
     for channel, lanes in BESIDE[crowd]:
-        jobs, usual[channel, lanes] = claimed(database, channel, lanes=lanes)
+        jobs, usual[channel, lanes] = measure_claim(database, channel, lanes=lanes)
         assert len(jobs) == FEW
     database.wipe()
-    await settled(database, crowd, analysed=analysed)
+    await create_backlog(database, crowd, analysed=analysed)
     for channel, lanes in BESIDE[crowd]:
-        jobs, measured = claimed(database, channel, lanes=lanes)
+        jobs, measured = measure_claim(database, channel, lanes=lanes)
         assert len(jobs) == FEW
         most = MORE * sum(usual[channel, lanes].touched.values())
         dearer = {
@@ -58,9 +58,9 @@ async def test_held_backlog_costs_other_claims_no_page(
 async def test_claim_reads_few_pages_beside_a_backlog_due_tomorrow(database: PostgresDatabase, analysed: bool) -> None:
     fill(database, "other", backlogs.CROWD, since="-1 day")
     fill(database, "posts", backlogs.CROWD, account="'a' || number % 100", since="-1 day")
-    await settled(database, backlogs.nobody, analysed=analysed)
+    await create_backlog(database, backlogs.nobody, analysed=analysed)
     for channel, lanes in (("other", False), ("other", True), ("posts", True)):
-        jobs, measured = claimed(database, channel, lanes=lanes)
+        jobs, measured = measure_claim(database, channel, lanes=lanes)
         assert len(jobs) == FEW
         assert max(measured.touched.values()) <= FEW_PAGES, measured.touched
 
@@ -68,7 +68,7 @@ async def test_claim_reads_few_pages_beside_a_backlog_due_tomorrow(database: Pos
 @only_postgres
 @ANALYSED
 async def test_lane_with_a_backlog_is_updated_in_few_pages(database: PostgresDatabase, analysed: bool) -> None:
-    await settled(database, backlogs.paused_account, analysed=analysed)
+    await create_backlog(database, backlogs.paused_account, analysed=analysed)
     measured = Measured(database)
 
     def rearm() -> Operation[None]:

@@ -55,7 +55,7 @@ async def test_fact_recorded_twice_is_stored_once(harness: StoreHarness, running
     assert not (await harness.accept(running_job, "r1", source=ReceiptSource.LOOKUP)).is_duplicate
     (fact,) = (await harness.store.ledger(running_job.id)).receipts
     assert fact.source is ReceiptSource.CALL
-    assert await harness.told(running_job.id) == []
+    assert await harness.list_event_types(running_job.id) == []
 
 
 @pytest.mark.parametrize("why", ["no\x00luck", "half \ud83d", "é" * 10_000])
@@ -129,7 +129,7 @@ async def test_duplicate_of_one_step_is_not_reported_with_the_next_step(
     await harness.accept(running_job, "r1 again", "part 1")
     await harness.intend(running_job, "part 2")
     assert not (await harness.accept(running_job, "r2", "part 2")).is_duplicate
-    assert (await harness.told(running_job.id)).count(EventType.DUPLICATED) == 1
+    assert (await harness.list_event_types(running_job.id)).count(EventType.DUPLICATED) == 1
 
 
 async def test_late_receipt_after_a_refusal_by_a_person_is_a_duplicate(harness: StoreHarness) -> None:

@@ -14,7 +14,7 @@ from postino.values.event import EventType
 from postino.values.job import Job, State
 from postino.values.outcome import Done
 from tests.contract.databases import only_postgres
-from tests.contract.harness import ME, StoreHarness, ids, unclaimed
+from tests.contract.harness import ME, StoreHarness, ids, remove_claim
 
 
 @pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
@@ -29,7 +29,7 @@ async def test_an_unsent_job_of_a_dead_worker_runs_elsewhere_with_its_attempt_re
     rescued = await harness.store.job(job.id)
     assert (rescued.state, rescued.attempts, rescued.rescues) == (State.PENDING, 0, 1)
     assert (rescued.run_at, rescued.claimed_by, rescued.token) == (rescued_at, None, None)
-    assert await harness.told(job.id) == [EventType.RESCUED]
+    assert await harness.list_event_types(job.id) == [EventType.RESCUED]
     await harness.hire("w2")
     (again,) = await harness.take(worker="w2")
     assert (again.id, again.attempts, again.claimed_by) == (job.id, 1, "w2")
@@ -83,7 +83,7 @@ async def test_job_in_doubt_of_a_dead_worker_is_claimed_only_for_a_lookup(
     assert job.run_at is not None
     assert abs(job.run_at - harness.clock.later(seconds=60)) < timedelta(milliseconds=1)
     assert job.last_error is not None
-    assert await harness.told(job.id) == [EventType.UNCERTAIN]
+    assert await harness.list_event_types(job.id) == [EventType.UNCERTAIN]
     await harness.hire("w2")
     harness.clock.turn(seconds=59)
     assert await harness.take(worker="w2") == []
@@ -120,7 +120,7 @@ async def test_a_job_that_kills_three_workers_is_quarantined(harness: StoreHarne
         (await harness.store.job(due_job.id)).last_error,
     )
     assert [line.worker for line in letter.history] == ["victim0", "victim1", "victim2"]
-    assert await harness.told(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
+    assert await harness.list_event_types(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 
 
 @pytest.mark.parametrize("found", ["silent", "gone"])
@@ -168,5 +168,5 @@ async def test_rescued_job_is_otherwise_unchanged(harness: StoreHarness) -> None
     await harness.hire("w2")
     (again,) = await harness.take(worker="w2")
     assert again.rescues == 1
-    assert unclaimed(again) == unclaimed(await harness.store.job(job.id))
+    assert remove_claim(again) == remove_claim(await harness.store.job(job.id))
     assert (again.payload, again.idempotency_key, again.user_id) == (job.payload, "k", "u")

@@ -62,7 +62,7 @@ async def test_job_attempt_and_event_are_written_together(harness: StoreHarness,
     assert [attempt.outcome for attempt in await harness.store.attempts(job.id)] == [
         str(written.event).removeprefix("job.")
     ]
-    assert await harness.told(job.id) == [written.event]
+    assert await harness.list_event_types(job.id) == [written.event]
     assert len(await harness.store.dead_letters(DeadLetterFilter())) == (1 if job.state is State.FAILED else 0)
 
 
@@ -95,7 +95,7 @@ async def test_a_second_settle_is_refused_and_changes_nothing(
         assert not await harness.end(running_job, again)
     assert await harness.store.job(running_job.id) == settled
     assert len(await harness.store.attempts(running_job.id)) == 1
-    assert len(await harness.told(running_job.id)) == 1
+    assert len(await harness.list_event_types(running_job.id)) == 1
 
 
 async def test_a_settle_after_a_cancelled_and_lost_claim_is_refused(harness: StoreHarness, running_job: Job) -> None:
@@ -134,7 +134,7 @@ async def test_a_deferral_spends_no_attempt_and_leaves_no_history(harness: Store
     assert (job.deferrals, job.deferral_reason) == (1, "limit reached")
     assert (job.claimed_by, job.claimed_at, job.token, job.last_error) == (None, None, None, None)
     assert await harness.store.attempts(job.id) == []
-    assert await harness.told(job.id) == [EventType.DEFERRED]
+    assert await harness.list_event_types(job.id) == [EventType.DEFERRED]
     assert await harness.take() == []
     harness.clock.turn(hours=2)
     (again,) = await harness.take()
@@ -146,7 +146,7 @@ async def test_released_job_is_unchanged_and_its_history_says_why(harness: Store
     assert await harness.settle(claimed, settlement.release_job(claimed, harness.clock()))
     assert await harness.store.job(due_job.id) == due_job
     assert [attempt.outcome for attempt in await harness.store.attempts(due_job.id)] == ["released"]
-    assert await harness.told(due_job.id) == [EventType.RELEASED]
+    assert await harness.list_event_types(due_job.id) == [EventType.RELEASED]
     assert ids(await harness.take()) == {due_job.id}
 
 
@@ -166,7 +166,7 @@ async def test_a_retry_waits_for_its_backoff_and_then_runs_again(harness: StoreH
         harness.clock.turn(seconds=1)
     assert await harness.end(await harness.take_one(), Retry("busy 3"), policy=policy)
     assert await harness.state(job) is State.FAILED
-    assert await harness.told(job.id) == [EventType.RETRYING, EventType.RETRYING, EventType.FAILED]
+    assert await harness.list_event_types(job.id) == [EventType.RETRYING, EventType.RETRYING, EventType.FAILED]
 
 
 async def test_an_uncertain_job_waits_for_a_person(harness: StoreHarness) -> None:
@@ -201,4 +201,4 @@ async def test_event_names_its_job_and_settlement(harness: StoreHarness) -> None
 
 async def test_settlement_without_an_event_writes_none(harness: StoreHarness, running_job: Job) -> None:
     assert await harness.settle(running_job, Settlement(state=State.COMPLETED, event=None))
-    assert await harness.told(running_job.id) == []
+    assert await harness.list_event_types(running_job.id) == []

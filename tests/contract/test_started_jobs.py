@@ -15,7 +15,7 @@ from postino.values.gate import GateKind, Scope
 from postino.values.job import Job, State
 from postino.values.outcome import Defer, Done
 from tests.contract.harness import ME, StoreHarness, ids
-from tests.contract.sample_posts import create, wanted
+from tests.contract.sample_posts import create, make_spec
 
 INSTANT = timedelta(microseconds=1)
 Close = Callable[[StoreHarness], Awaitable[object]]
@@ -24,24 +24,24 @@ OURS = {
 }  # fmt: skip
 
 
-def paused(scope: Scope) -> Close:
+def pause_scope(scope: Scope) -> Close:
     return lambda harness: harness.store.pause(scope, OURS[scope], ME)
 
 
-def blacked_out(scope: Scope) -> Close:
+def black_out_scope(scope: Scope) -> Close:
     window = Blackout(id=uuid4(), scope=scope, name=OURS[scope], start=time(0), end=time(0), timezone="UTC")
     return lambda harness: harness.store.add_blackout(window, ME)
 
 
-def shut(scope: Scope, kind: GateKind) -> Close:
+def close_scope(scope: Scope, kind: GateKind) -> Close:
     return lambda harness: harness.store.driver.transact(gates.close_gate(scope, OURS[scope], kind))
 
 
 PASSED = [
-    *(pytest.param(paused(scope), id=f"pause-{scope}") for scope in Scope),
-    *(pytest.param(blacked_out(scope), id=f"blackout-{scope}") for scope in Scope if scope is not Scope.QUEUE),
-    pytest.param(shut(Scope.ACCOUNT, GateKind.QUOTA), id="quota-account"),
-    pytest.param(shut(Scope.CHANNEL, GateKind.QUOTA), id="quota-channel"),
+    *(pytest.param(pause_scope(scope), id=f"pause-{scope}") for scope in Scope),
+    *(pytest.param(black_out_scope(scope), id=f"blackout-{scope}") for scope in Scope if scope is not Scope.QUEUE),
+    pytest.param(close_scope(Scope.ACCOUNT, GateKind.QUOTA), id="quota-account"),
+    pytest.param(close_scope(Scope.CHANNEL, GateKind.QUOTA), id="quota-channel"),
 ]
 HELD = [
     pytest.param(lambda harness: harness.store.open_circuit("reports", None, 1, ME), id="breaker"),
@@ -49,12 +49,12 @@ HELD = [
         lambda harness: harness.store.start_cooldown(Scope.CHANNEL, "reports", None, "429"), id="cool-channel"
     ),
     pytest.param(lambda harness: harness.store.start_cooldown(Scope.ACCOUNT, "acme", None, "429"), id="cool-account"),
-    pytest.param(shut(Scope.ACCOUNT, GateKind.TOKEN), id="token"),
+    pytest.param(close_scope(Scope.ACCOUNT, GateKind.TOKEN), id="token"),
 ]
 
 
-async def parked(harness: StoreHarness, account: str = "acme", minutes: float = 1) -> Job:
-    """Something of it is out there, and it waits until there is more to do."""
+async def add_waiting_job(harness: StoreHarness, account: str = "acme", minutes: float = 1) -> Job:
+    """Return a job that has sent something and waits for its next run."""
     job = await harness.put(account=account, brand="shoes")
     (claimed,) = await harness.take()
     assert claimed.id == job.id
@@ -66,7 +66,7 @@ async def parked(harness: StoreHarness, account: str = "acme", minutes: float = 
 
 @pytest.mark.parametrize("close", PASSED)
 async def test_pauses_and_blackouts_do_not_hold_a_started_job(harness: StoreHarness, close: Close) -> None:
-    started = await parked(harness)
+    started = await add_waiting_job(harness)
     await harness.put(account="acme", brand="shoes")
     harness.clock.turn(seconds=59)
     await close(harness)
@@ -80,7 +80,7 @@ async def test_pauses_and_blackouts_do_not_hold_a_started_job(harness: StoreHarn
 
 @pytest.mark.parametrize("close", HELD)
 async def test_breaker_and_cooldown_hold_a_started_job(harness: StoreHarness, close: Close) -> None:
-    started = await parked(harness)
+    started = await add_waiting_job(harness)
     await close(harness)
     harness.clock.turn(seconds=30)
     other = await harness.put(account="acme", brand="shoes", channel="exports")
@@ -93,7 +93,7 @@ async def test_breaker_and_cooldown_hold_a_started_job(harness: StoreHarness, cl
 
 
 async def test_started_job_is_claimed_before_jobs_that_sent_nothing(harness: StoreHarness) -> None:
-    started = await parked(harness)
+    started = await add_waiting_job(harness)
     await harness.put(account="acme", brand="shoes")
     await harness.put(account="other", brand="shoes")
     harness.clock.turn(minutes=1)
@@ -101,8 +101,8 @@ async def test_started_job_is_claimed_before_jobs_that_sent_nothing(harness: Sto
 
 
 async def test_started_jobs_of_one_account_take_no_slot_from_others(harness: StoreHarness) -> None:
-    first = [await parked(harness, "acme") for _ in range(3)]
-    other = await parked(harness, "other")
+    first = [await add_waiting_job(harness, "acme") for _ in range(3)]
+    other = await add_waiting_job(harness, "other")
     harness.clock.turn(minutes=1)
     claimed = await harness.take(2)
     assert len(claimed) == 2
@@ -110,7 +110,7 @@ async def test_started_jobs_of_one_account_take_no_slot_from_others(harness: Sto
 
 
 async def test_account_with_a_call_in_doubt_runs_no_other_job(harness: StoreHarness) -> None:
-    started = await parked(harness)
+    started = await add_waiting_job(harness)
     lost = await harness.lost_answer(account="acme", brand="shoes")
     assert lost.lookup_at is not None
     assert started.run_at is not None
@@ -123,10 +123,12 @@ async def test_account_with_a_call_in_doubt_runs_no_other_job(harness: StoreHarn
 
 
 async def test_job_that_ignores_blackouts_runs_in_a_blackout_but_not_in_a_pause(harness: StoreHarness) -> None:
-    for close in (blacked_out(Scope.ALL), blacked_out(Scope.BRAND), blacked_out(Scope.ACCOUNT)):
+    for close in (black_out_scope(Scope.ALL), black_out_scope(Scope.BRAND), black_out_scope(Scope.ACCOUNT)):
         await close(harness)
-    (pressing,) = await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
-    await create(harness.store, wanted("acme2", channel="reports", brand="shoes"))
+    (pressing,) = await create(
+        harness.store, make_spec("acme", channel="reports", brand="shoes", ignore_blackouts=True)
+    )
+    await create(harness.store, make_spec("acme2", channel="reports", brand="shoes"))
     await harness.store.pause(Scope.BRAND, "shoes", ME)
     assert await harness.take() == []
     await harness.store.resume(Scope.BRAND, "shoes", ME)
@@ -134,8 +136,8 @@ async def test_job_that_ignores_blackouts_runs_in_a_blackout_but_not_in_a_pause(
 
 
 async def test_job_that_ignores_blackouts_is_held_by_a_paused_account(harness: StoreHarness) -> None:
-    started = await parked(harness)
-    await create(harness.store, wanted("acme", channel="reports", brand="shoes", ignore_blackouts=True))
+    started = await add_waiting_job(harness)
+    await create(harness.store, make_spec("acme", channel="reports", brand="shoes", ignore_blackouts=True))
     await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))
     harness.clock.turn(minutes=1)
     assert ids(await harness.take()) == {started.id}

@@ -91,16 +91,16 @@ async def test_dead_letters_and_jobs_are_filtered_by_brands(harness: StoreHarnes
     [letter] = await harness.store.dead_letters(DeadLetterFilter(account="bluesky:other"))
     assert letter.job.id == other.id
 
-    async def listed(**wanted: object) -> list[object]:
+    async def list_job_ids(**wanted: object) -> list[object]:
         return [job.id for job in await harness.store.jobs(replace(JobFilter(), **wanted))]  # type: ignore[arg-type]
 
-    assert await listed() == [nobodys.id, other.id, mine.id]
-    assert await listed(brands=("acme",)) == [mine.id]
-    assert await listed(brands=("acme", "other", "acme")) == [other.id, mine.id]
-    assert await listed(brands=("acme", "other"), limit=1) == [other.id]
-    assert await listed(brands=("acme", "other"), before=other.id) == [mine.id]
-    assert await listed(brand="other", states=(State.FAILED,)) == [other.id]
-    assert await listed(brands=()) == []
+    assert await list_job_ids() == [nobodys.id, other.id, mine.id]
+    assert await list_job_ids(brands=("acme",)) == [mine.id]
+    assert await list_job_ids(brands=("acme", "other", "acme")) == [other.id, mine.id]
+    assert await list_job_ids(brands=("acme", "other"), limit=1) == [other.id]
+    assert await list_job_ids(brands=("acme", "other"), before=other.id) == [mine.id]
+    assert await list_job_ids(brand="other", states=(State.FAILED,)) == [other.id]
+    assert await list_job_ids(brands=()) == []
 
 
 async def test_replay_can_be_scheduled(harness: StoreHarness) -> None:

@@ -12,18 +12,20 @@ from postino.errors import Conflict, NotFound
 from postino.values.job import new_id
 from postino.values.post import Draft, IdempotentRequest, ResponseRecorder, StoredResponse
 from tests.contract.harness import StoreHarness
-from tests.contract.sample_posts import new_posts, rows, wanted
+from tests.contract.sample_posts import make_spec, new_posts, rows
 
 ASKED = IdempotentRequest("key:1", "order 7", "a" * 64, "POST /v1/posts")
 
 
-def told(made: Any) -> StoredResponse:
+def make_response(made: Any) -> StoredResponse:
     return StoredResponse(201, " ".join(f"{post.job.id} {created}" for post, created in made))
 
 
 async def create(harness: StoreHarness, asked: IdempotentRequest = ASKED, **how: Any) -> list[Any]:
     store, draft = how.pop("store", harness.store), how.pop("draft", None)
-    [made] = await store.create_posts([new_posts(wanted(), once=ResponseRecorder(asked, told), draft=draft)], **how)
+    [made] = await store.create_posts(
+        [new_posts(make_spec(), once=ResponseRecorder(asked, make_response), draft=draft)], **how
+    )
     return [one.post for one in made]
 
 
@@ -103,24 +105,24 @@ async def test_drafts_are_listed_newest_first_by_brand_and_page(harness: StoreHa
     for draft in (first, second, third, fourth):
         await harness.store.add_draft(draft)
 
-    async def found(seen: frozenset[str] | None, before: Draft | None = None, limit: int = 10) -> list[Any]:
+    async def list_drafts(seen: frozenset[str] | None, before: Draft | None = None, limit: int = 10) -> list[Any]:
         return [one.id for one in await harness.store.drafts(seen, None if before is None else before.id, limit)]
 
-    assert await found(None) == [one.id for one in (fourth, third, second, first)]
-    assert await found(frozenset(["rosso"])) == [fourth.id, first.id]
-    assert await found(frozenset(["rosso", "verde"]), limit=2) == [fourth.id, third.id]
-    assert await found(frozenset(["rosso", "verde"]), third) == [first.id]
-    assert await found(frozenset()) == []
+    assert await list_drafts(None) == [one.id for one in (fourth, third, second, first)]
+    assert await list_drafts(frozenset(["rosso"])) == [fourth.id, first.id]
+    assert await list_drafts(frozenset(["rosso", "verde"]), limit=2) == [fourth.id, third.id]
+    assert await list_drafts(frozenset(["rosso", "verde"]), third) == [first.id]
+    assert await list_drafts(frozenset()) == []
 
 
 async def test_draft_is_removed_with_its_posts_and_makes_none_twice(harness: StoreHarness) -> None:
     draft = Draft(new_id(), None, "maria", "{}")
     await harness.store.add_draft(draft)
-    await harness.store.create_posts([new_posts(wanted(), draft=draft)])
+    await harness.store.create_posts([new_posts(make_spec(), draft=draft)])
     with pytest.raises(NotFound):
         await harness.store.draft(draft.id)
     with pytest.raises(NotFound):
-        await harness.store.create_posts([new_posts(wanted(fingerprint="2"), draft=draft)])
+        await harness.store.create_posts([new_posts(make_spec(fingerprint="2"), draft=draft)])
     assert rows(harness) == (1, 1, 1, 0)
 
 

@@ -34,8 +34,8 @@ def test_blocks_are_of_a_kind_that_is_checked(page: Path) -> None:
     assert all(block.commands for block in blocks(page, "console"))
 
 
-def fate_of(block: Block, before: Block | None, after: Sequence[Block] = ()) -> str | None:
-    """What a test does with a block, or that it is marked with a reason why none does."""
+def classify_block(block: Block, before: Block | None, after: Sequence[Block] = ()) -> str | None:
+    """Return what a test does with a block, or `marked` if it has a reason to be skipped."""
     if block.not_run:
         return "marked"
     match block.language:
@@ -60,7 +60,7 @@ def is_used(block: Block, after: Sequence[Block]) -> bool:
 def fates(page: Path) -> list[tuple[Block, str | None]]:
     shown = blocks(page)
     before = [None, *shown]
-    return [(block, fate_of(block, before[place], shown[place + 1 :])) for place, block in enumerate(shown)]
+    return [(block, classify_block(block, before[place], shown[place + 1 :])) for place, block in enumerate(shown)]
 
 
 @pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
@@ -72,13 +72,13 @@ def test_every_block_is_run_or_marked_with_a_reason(page: Path) -> None:
 def test_a_block_that_nobody_runs_would_be_noticed() -> None:
     console, text = Block(README, "console", "$ python shop.py\n", None), Block(README, "text", "It is up.\n", None)
     shop = Block(README, "python", "print()", "file: shop.py")
-    assert fate_of(console, None) == "run"
-    assert fate_of(text, console) == "compared with what was said"
-    assert fate_of(text, None) is None
-    assert fate_of(text, text) is None
-    assert fate_of(Block(ROOT / "CHANGELOG.md", "console", "$ make up\n", None), None) is None
-    assert fate_of(shop, None, [text, console]) == "saved and used"
-    assert fate_of(shop, None, [text]) is None
+    assert classify_block(console, None) == "run"
+    assert classify_block(text, console) == "compared with what was said"
+    assert classify_block(text, None) is None
+    assert classify_block(text, text) is None
+    assert classify_block(Block(ROOT / "CHANGELOG.md", "console", "$ make up\n", None), None) is None
+    assert classify_block(shop, None, [text, console]) == "saved and used"
+    assert classify_block(shop, None, [text]) is None
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_what_is_said_is_compared_without_what_is_another_one_each_time() -> Non
     assert plain(f"a scheduled {post}") == ["a scheduled ID"]
 
 
-def greeted(text: str) -> list[str]:
-    """What `up` says, without addresses and secrets, and however `postino` is called."""
+def normalize_output(text: str) -> list[str]:
+    """Return the output of `up` without addresses and secrets."""
     secret = r"postino_[\w…-]+|(?<=token=)[\w.…-]+"
     for particular in (secret, r"127\.0\.0\.1:\d+", r"(?<= )/\S*/(?=postino\.log)|(?<=on )/\S+(?=\. )"):
         text = re.sub(particular, "…", text)
@@ -134,7 +134,7 @@ def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> N
                     out = json.loads(rehearsal.said or "")
                     assert [(post["text"], post["sent"]) for post in out] == FORUM_HAS
     [greeting] = [block for block in blocks(QUICKSTART, "text") if "Postino is running" in block.text]
-    assert greeted(rehearsal.greeting) == greeted(greeting.text)
+    assert normalize_output(rehearsal.greeting) == normalize_output(greeting.text)
     jobs = settled_jobs(tmp_path / EXTENDING.stem / "letters-data", "letter.send", 1005)
     ends = Counter(job.state for job in jobs)
     assert ends == {State.COMPLETED: 1002, State.FAILED: 1, State.PENDING: 1, State.CANCELLED: 1}

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.crash.__main__ import KILLS
-from tests.documents import ROOT, blocks, codes, flowing, links, prose, table
+from tests.documents import ROOT, blocks, codes, flow_text, links, prose, table
 
 PAGE = ROOT / "docs" / "guarantees.md"
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", prose(PAGE), re.MULTILINE | re.DOTALL))
@@ -43,13 +43,13 @@ def test_the_one_that_is_shown_exists_as_well() -> None:
 
 
 def test_the_long_versions_are_as_long_as_the_pages_say() -> None:
-    said = flowing(ROOT / "docs" / "operating.md")
+    said = flow_text(ROOT / "docs" / "operating.md")
     assert f"{KILLS['jobs']:,} kills among jobs and {KILLS['posts']:,} among posts" in said
     for target, facts in (("fuzz", ("50,000 generated requests", "ten minutes")), ("crash", ("a quarter of an hour",))):
         [line] = re.findall(rf"^{target}: .*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
         for fact in facts:
             assert fact in line
-            assert fact in flowing(PAGE)
+            assert fact in flow_text(PAGE)
 
 
 def test_the_readme_leads_there() -> None:

@@ -86,11 +86,11 @@ def register_publisher(
     app: Postino, network: FakeNetwork, *, look: bool = True, resend: Resend = NEVER, **options: Any
 ) -> None:
     """Register a handler `publish` that sends its payload to this network."""
-    found: Lookup | None = network.find if look else None
+    stored: Lookup | None = network.find if look else None
 
     @app.handler("publish", **options)
     async def publish(job: Job, payload: str, call: Call) -> Outcome:
-        receipt = await call.with_policy(QUICK).once("post", network.post, payload, found=found, resend=resend)
+        receipt = await call.with_policy(QUICK).once("post", network.post, payload, found=stored, resend=resend)
         return Done(None, receipt.remote_id)
 
 
@@ -99,16 +99,16 @@ async def get_facts(app: Postino, job: Job) -> list[tuple[int, Verdict, ReceiptS
 
 
 async def wait_for_person(app: Postino, job: Job) -> Job:
-    async def asked() -> Job | None:
-        found = await app.store.job(job.id)
-        return found if found.state is State.UNCERTAIN and found.run_at is None else None
+    async def find_uncertain_job() -> Job | None:
+        stored = await app.store.job(job.id)
+        return stored if stored.state is State.UNCERTAIN and stored.run_at is None else None
 
-    return await wait_for(asked)
+    return await wait_for(find_uncertain_job)
 
 
 async def wait_until_parked(app: Postino, job: Job) -> Job:
     async def waits() -> Job | None:
-        found = await app.store.job(job.id)
-        return found if found.state is State.PENDING and found.deferral_reason is not None else None
+        stored = await app.store.job(job.id)
+        return stored if stored.state is State.PENDING and stored.deferral_reason is not None else None
 
     return await wait_for(waits)

@@ -163,10 +163,10 @@ async def test_half_open_admits_one_probe_and_frees_a_dead_one(app: Postino) -> 
         await entered.wait()
         assert await shop.breaker.call("shop", work, otherwise) == "later"
 
-        async def freed() -> bool:
+        async def is_freed() -> bool:
             return await shop.breaker.call("shop", work, otherwise) == "done"
 
-        await wait_for(freed)
+        await wait_for(is_freed)
         assert await read_state(shop) is CircuitState.CLOSED
         prober.cancel()
         await asyncio.gather(prober, return_exceptions=True)

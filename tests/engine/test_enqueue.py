@@ -94,7 +94,7 @@ async def test_enqueue_with_a_lost_response_leaves_one_job(
 ) -> None:
     enqueue, lost = app.store.enqueue, 2
 
-    async def losing(jobs: Sequence[NewJob], **how: Any) -> list[EnqueuedJob]:
+    async def enqueue_and_lose(jobs: Sequence[NewJob], **how: Any) -> list[EnqueuedJob]:
         nonlocal lost
         done = await enqueue(jobs, **how)
         lost -= 1
@@ -102,7 +102,7 @@ async def test_enqueue_with_a_lost_response_leaves_one_job(
             raise StoreUnreachable("the answer to COMMIT was lost")
         return done
 
-    monkeypatch.setattr(app.store, "enqueue", losing)
+    monkeypatch.setattr(app.store, "enqueue", enqueue_and_lose)
     monkeypatch.setattr(store_retry, "RETRY_DELAY", 0.01)
     job = (await app.enqueue_many([JobSpec("t", key=key)]))[0] if many else await app.enqueue("t", key=key)
     assert [found.id for found in await app.store.jobs(JobFilter())] == [job.id]

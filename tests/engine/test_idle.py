@@ -12,27 +12,27 @@ from postino.stores.statement import Query
 from tests.engine.conftest import run_worker, wait_for, wait_for_end
 
 
-class Counting:
+class QueryCounter:
     """Counts the statements of a store's driver by name."""
 
     def __init__(self, app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked: Counter[str] = Counter()
+        self.queries: Counter[str] = Counter()
         driver: Any = app.store.driver
         for name in ("transact", "perform", "read"):
-            monkeypatch.setattr(driver, name, self.counted(getattr(driver, name)))
+            monkeypatch.setattr(driver, name, self.make_counter(getattr(driver, name)))
 
-    def counted(self, run: Any) -> Any:
-        async def counting(operation: Any, **more: Any) -> Any:
-            return await run(self.watched(operation), **more)
+    def make_counter(self, run: Any) -> Any:
+        async def run_and_count(operation: Any, **more: Any) -> Any:
+            return await run(self.count_queries(operation), **more)
 
-        return counting
+        return run_and_count
 
-    def watched(self, operation: Any) -> Any:
+    def count_queries(self, operation: Any) -> Any:
         answer = None
         try:
             while True:
                 query: Query = next(operation) if answer is None else operation.send(answer)
-                self.asked[query.name] += 1
+                self.queries[query.name] += 1
                 answer = yield query
         except StopIteration as end:
             return end.value
@@ -41,14 +41,14 @@ class Counting:
 async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1))
     await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1), account="a1")
-    counting = Counting(app, monkeypatch)
+    counter = QueryCounter(app, monkeypatch)
 
     async def enough() -> bool:
-        return counting.asked["poll"] >= 12
+        return counter.queries["poll"] >= 12
 
     async with run_worker(app, poll=0.05, heartbeat=0.2):
         await wait_for(enough)
-        asked = dict(counting.asked)
+        queries = dict(counter.queries)
     # Once, for the new lane.
     folded = {
         "load_gates",
@@ -71,10 +71,10 @@ async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: p
         "prune_dead_letters",
     }
     kept = {"take_duty", "finish_duty"}  # for each of the three
-    assert asked.pop("list_gates") == 2  # at its start, to warm up
-    assert asked.keys() == {"poll"} | started | folded | duties | kept
-    assert {asked[name] for name in started | folded | duties} == {1}
-    assert {asked[name] for name in kept} == {3}
+    assert queries.pop("list_gates") == 2  # at its start, to warm up
+    assert queries.keys() == {"poll"} | started | folded | duties | kept
+    assert {queries[name] for name in started | folded | duties} == {1}
+    assert {queries[name] for name in kept} == {3}
 
 
 async def test_idle_worker_is_woken_before_its_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +85,11 @@ async def test_idle_worker_is_woken_before_its_poll(app: Postino, monkeypatch: p
         started.set()
 
     async with run_worker(app, poll=1.0, heartbeat=1.0, lease=30.0):
-        told = waits(app, monkeypatch)
+        results = waits(app, monkeypatch)
         job = await app.enqueue("now")
         await started.wait()
         await wait_for_end(app, job)
-    assert True in told
+    assert True in results
 
 
 @pytest.mark.parametrize("jobs", [{"account": "a1"}, {"channel": "capped"}, {"max_attempts": 10}])
@@ -103,20 +103,20 @@ async def test_ending_job_lets_the_next_start_at_once(
         return Retry("again") if job.attempts < (job.max_attempts or 0) else None
 
     async with run_worker(app, poll=1.0, heartbeat=1.0, lease=30.0):
-        told = waits(app, monkeypatch)
+        results = waits(app, monkeypatch)
         for job in await app.enqueue_many([{"type": "short", **jobs} for _ in range(10)]):
             await wait_for_end(app, job)
-    assert False not in told[:-1]  # every rest was ended by an event, none by the poll
+    assert False not in results[:-1]  # every rest was ended by an event, none by the poll
 
 
 def waits(app: Postino, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """How the worker's rests end from now on: True by a hint, False by time."""
-    told: list[bool] = []
+    results: list[bool] = []
     wait = app.wakeup.wait
 
-    async def waiting(seconds: float) -> bool:
-        told.append(await wait(seconds))
-        return told[-1]
+    async def wait_and_record(seconds: float) -> bool:
+        results.append(await wait(seconds))
+        return results[-1]
 
-    monkeypatch.setattr(app.wakeup, "wait", waiting)
-    return told
+    monkeypatch.setattr(app.wakeup, "wait", wait_and_record)
+    return results

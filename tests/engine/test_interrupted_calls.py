@@ -56,10 +56,10 @@ async def test_receipt_is_stored_although_its_run_is_cancelled(app: Postino) -> 
     assert (await app.store.job(job.id)).state is State.UNCERTAIN
     go_on.set()
 
-    async def known() -> bool:
+    async def has_receipt() -> bool:
         return await get_facts(app, job) == [(1, Verdict.ACCEPTED, ReceiptSource.CALL)]
 
-    await wait_for(known)
+    await wait_for(has_receipt)
     async with run_worker(app):
         assert (await wait_for_end(app, job)).remote_id == "id of hello"
     assert (network.sends, network.lookups) == (1, [])

@@ -102,10 +102,10 @@ async def test_jobs_of_a_killed_worker_are_rescued(
     (tmp_path / "hanging").write_text(str(victim.pid))
     job = await app.enqueue("hang", account=account)
 
-    async def taken() -> bool:
+    async def is_started() -> bool:
         return len(records()) == 1
 
-    await wait_for(taken)
+    await wait_for(is_started)
     victim.send_signal(signal.SIGKILL)
     start()
     done = await wait_for_end(app, job)
@@ -141,10 +141,10 @@ async def test_worker_with_a_blocked_loop_is_not_taken_for_dead(
     (tmp_path / "hanging").write_text(str(blocked.pid))
     job = await app.enqueue("block", 2.5)
 
-    async def taken() -> bool:
+    async def is_started() -> bool:
         return len(records()) == 1
 
-    await wait_for(taken)
+    await wait_for(is_started)
     start()  # an observer, which sees beats go on while the loop of the other stands still
     done = await wait_for_end(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 0)

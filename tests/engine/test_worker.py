@@ -107,12 +107,12 @@ async def test_worker_survives_its_own_exceptions(app: Postino, monkeypatch: pyt
     app.handler("work")(lambda: None)
     claim, failures = app.store.claim, iter([ValueError("a bug"), KeyError("another")])
 
-    async def failing(order: ClaimRequest) -> list[Job]:
+    async def claim_or_fail(order: ClaimRequest) -> list[Job]:
         for error in failures:
             raise error
         return await claim(order)
 
-    monkeypatch.setattr(app.store, "claim", failing)
+    monkeypatch.setattr(app.store, "claim", claim_or_fail)
     async with run_worker(app):
         assert (await wait_for_end(app, await app.enqueue("work"))).state is State.COMPLETED
 
@@ -246,14 +246,14 @@ async def test_job_of_a_lost_claim_is_released_and_runs(app: Postino, monkeypatc
     claim = app.store.claim
     lost: list[Job] = []
 
-    async def losing(order: ClaimRequest) -> list[Job]:
+    async def claim_and_lose(order: ClaimRequest) -> list[Job]:
         claimed = await claim(order)
         if claimed and not lost:
             lost.extend(claimed)
             raise StoreUnreachable("the answer to COMMIT was lost")
         return claimed
 
-    monkeypatch.setattr(app.store, "claim", losing)
+    monkeypatch.setattr(app.store, "claim", claim_and_lose)
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("work", account="a"))
     assert [claimed.id for claimed in lost] == [job.id]

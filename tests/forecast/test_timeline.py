@@ -36,7 +36,7 @@ def ran(account: str | None = "a1", start: str = "09:00", **said: object) -> For
     return ForecastJob(**whole)  # type: ignore[arg-type]
 
 
-def played(*jobs: ForecastJob, left: tuple[UnstartedJob, ...] = (), gates: tuple[Gate, ...] = ()) -> Forecast:
+def make_forecast(*jobs: ForecastJob, left: tuple[UnstartedJob, ...] = (), gates: tuple[Gate, ...] = ()) -> Forecast:
     return Forecast(from_at=MORNING, until_at=at("12:00"), ran=jobs, left=left, gates=gates)
 
 
@@ -59,7 +59,7 @@ async def test_svg_is_well_formed_and_shows_every_job(day: Day) -> None:
 
 
 def test_bars_are_placed_by_their_times() -> None:
-    timeline = Timeline(played(ran()), UTC)
+    timeline = Timeline(make_forecast(ran()), UTC)
     assert timeline.locate(MORNING) == GUTTER
     assert timeline.locate(at("12:00")) == WIDTH - MARGIN
     assert timeline.locate(at("10:00")) == (GUTTER + WIDTH - MARGIN) / 2
@@ -69,7 +69,7 @@ def test_bars_are_placed_by_their_times() -> None:
 def test_closed_gate_is_a_band_over_the_rows_it_blocks() -> None:
     closed = Gate(scope=Scope.ACCOUNT, name="a1", kind=GateKind.BLACKOUT, since_at=at("09:00"), until_at=at("10:00"))
     broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
-    svg = render_svg(played(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
+    svg = render_svg(make_forecast(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
     said = titles(svg)
     assert said.count("A blackout covers account a1.") == 1
     assert said.count("The circuit of mastodon is open.") == 2
@@ -78,7 +78,7 @@ def test_closed_gate_is_a_band_over_the_rows_it_blocks() -> None:
 
 def test_axis_shows_whole_hours_across_a_clock_change() -> None:
     days = [MORNING.replace(month=10, day=day) for day in (24, 26)]
-    change = replace(played(ran()), from_at=days[0], until_at=days[1])
+    change = replace(make_forecast(ran()), from_at=days[0], until_at=days[1])
     hours = [tick.astimezone(ROME) for tick in Timeline(change, ROME).list_ticks()]
     assert hours
     assert all((hour.hour % 6, hour.minute, hour.second) == (0, 0, 0) for hour in hours)
@@ -86,21 +86,21 @@ def test_axis_shows_whole_hours_across_a_clock_change() -> None:
 
 
 def test_concurrent_jobs_are_drawn_below_each_other() -> None:
-    timeline = Timeline(played(*(ran(None) for _ in range(6))), UTC)
+    timeline = Timeline(make_forecast(*(ran(None) for _ in range(6))), UTC)
     assert sorted(set(timeline.assign_tracks(timeline.forecast.ran))) == [0, 1, 2, 3]
 
 
 def test_many_accounts_are_grouped_by_channel() -> None:
     jobs = [ran(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
-    timeline = Timeline(played(*jobs), UTC)
+    timeline = Timeline(make_forecast(*jobs), UTC)
     assert len(timeline.rows) == 25
     said = titles("\n".join(timeline.render()))
     assert all(any(str(job.job_id) in title for title in said) for job in jobs)
 
 
 def test_empty_forecast_is_drawn_too() -> None:
-    assert "Nothing is due in this time." in render_svg(played(), UTC)
-    ElementTree.fromstring(render_svg(played(), UTC))
+    assert "Nothing is due in this time." in render_svg(make_forecast(), UTC)
+    ElementTree.fromstring(render_svg(make_forecast(), UTC))
 
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x00b\x1f", "half \ud83d", "ж" * 300])
@@ -110,7 +110,7 @@ def test_names_are_escaped(name: str) -> None:
         waits_for=(WaitReason("pause", name),),
     )  # fmt: skip
     gate = Gate(scope=Scope.CHANNEL, name=name, kind=GateKind.PAUSE, since_at=MORNING, reason=name)
-    svg = render_svg(played(ran(name, channel=name, type=name), left=(left,), gates=(gate,)), ROME)
+    svg = render_svg(make_forecast(ran(name, channel=name, type=name), left=(left,), gates=(gate,)), ROME)
     ElementTree.fromstring(svg.encode())
 
 

@@ -3,7 +3,7 @@
 from postino import Postino, State
 from tests.engine.conftest import run_worker, wait_for, wait_for_end
 from tests.outages.job_flow import Flow, Logs, find_alarms, is_query
-from tests.servers.proxy import Loses, Proxy, any_of, nothing
+from tests.servers.proxy import Loses, Proxy, any_of, lose_nothing
 
 
 async def test_heartbeat_thread_survives_a_lost_first_connection(
@@ -13,7 +13,7 @@ async def test_heartbeat_thread_survives_a_lost_first_connection(
     proxy.loses = lambda transaction: beginning(transaction) or is_query("poll")(transaction)
     async with run_worker(app):
         await wait_for(lambda: lost_twice(proxy, beginning))
-        proxy.loses = nothing
+        proxy.loses = lose_nothing
         assert (await wait_for_end(app, await app.enqueue("flow"))).state is State.COMPLETED
     assert find_alarms(logs) == []
 

@@ -7,7 +7,7 @@ import pytest
 from postino import Job, Outcome, Postino, Retry, State, Unknown
 from tests.engine.conftest import run_worker, wait_for_end
 from tests.outages.job_flow import Flow, Logs, find_alarms, is_query, run_flow, wait_for_losses
-from tests.servers.proxy import Proxy, nothing, nth, share
+from tests.servers.proxy import Proxy, lose_nothing, nth, share
 
 ANYTHING = is_query("insert_jobs", "poll", "claim_*", "settle*", "record_heartbeat")
 
@@ -46,7 +46,7 @@ async def test_randomly_lost_responses_lose_and_repeat_no_job(flow: Flow, proxy:
     async with run_flow(flow):
         proxy.loses = share(0.1, random.Random(1), ANYTHING)
         await wait_for_losses(proxy, 15)
-        proxy.loses = nothing
+        proxy.loses = lose_nothing
         await flow.measure_recovery()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

@@ -64,7 +64,7 @@ def call(outbound: OutboundHttp, bluesky: Bluesky, account: Account) -> MemoryCa
 
 
 def texts(pds: PdsServer, person: Person) -> list[str]:
-    return [record["value"]["text"] for record in pds.records_of(person)]
+    return [record["value"]["text"] for record in pds.list_records(person)]
 
 
 # --- What is published
@@ -76,7 +76,7 @@ async def test_text_becomes_a_record_with_links_tags_and_mentions(
     friend = pds.sign_up()
     text = f"Grüße 👋 an @{friend.handle} und @nobody.test: https://example.com/ä?b=1. #Grüße"
     published = await bluesky.publish(make_post(account, text), call)
-    [record] = pds.records_of(person)
+    [record] = pds.list_records(person)
     assert published.remote_id == record["uri"]
     assert published.url is not None
     assert record["value"]["text"] == text
@@ -95,7 +95,7 @@ async def test_images_are_published_with_alt_texts(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall, pictures: tuple[Media, ...]
 ) -> None:
     await bluesky.publish(make_post(account, "Two", media=pictures), call)
-    [record] = pds.records_of(person)
+    [record] = pds.list_records(person)
     images = record["value"]["embed"]["images"]
     assert [image["alt"] for image in images] == ["shade 1", "shade 2"]
     assert {image["image"]["mimeType"] for image in images} == {"image/png"}
@@ -105,7 +105,7 @@ async def test_thread_is_a_chain_of_replies(
     pds: PdsServer, person: Person, account: Account, bluesky: Bluesky, call: MemoryCall
 ) -> None:
     published = await bluesky.publish(make_post(account, "one", "two", "three"), call)
-    by_text = {record["value"]["text"]: record for record in pds.records_of(person)}
+    by_text = {record["value"]["text"]: record for record in pds.list_records(person)}
     assert published.remote_id == by_text["one"]["uri"]
     named = {text: {"uri": record["uri"], "cid": record["cid"]} for text, record in by_text.items()}
     assert "reply" not in by_text["one"]["value"]
@@ -121,7 +121,7 @@ async def test_thread_continues_after_a_post_found_by_a_person(
     thread = replace(post, parts=("one", "two"))
     call.receipts["post 1"] = Receipt(remote_id=first.remote_id)  # a person knows no cid
     await bluesky.publish(thread, call)
-    replies = [record["value"]["reply"] for record in pds.records_of(person) if "reply" in record["value"]]
+    replies = [record["value"]["reply"] for record in pds.list_records(person) if "reply" in record["value"]]
     assert [reply["parent"]["uri"] for reply in replies] == [first.remote_id]
 
 
@@ -167,7 +167,7 @@ async def test_lost_request_is_sent_again_with_the_same_key(
     proxy_to_pds.lose("request", PUT)
     published = await publish_until_done(bluesky, make_post(account, "one"), call)
     assert [type(sighting) for sighting in call.sightings] == [NotFound]
-    assert [record["uri"] for record in pds.records_of(person)] == [published.remote_id]
+    assert [record["uri"] for record in pds.list_records(person)] == [published.remote_id]
 
 
 async def test_two_concurrent_runs_create_one_record(
@@ -321,7 +321,7 @@ async def test_video_is_published(
 ) -> None:
     film = Media(url=f"{picture_host}/film", kind="video", alt="A walk")
     await bluesky.publish(make_post(account, "Look", media=(film,)), call)
-    [record] = pds.records_of(person)
+    [record] = pds.list_records(person)
     assert record["value"]["embed"]["alt"] == "A walk"
     assert record["value"]["embed"]["video"]["mimeType"] == "video/mp4"
 

@@ -36,7 +36,7 @@ POST = "POST /api/v1/statuses"
 @pytest.fixture
 def account(proxy_to_mastodon: LossyProxy) -> Account:
     return Account(
-        id="revoked",
+        id="account",
         network="mastodon",
         handle="me",
         base_url=proxy_to_mastodon.url,

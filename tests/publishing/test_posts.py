@@ -46,7 +46,7 @@ async def create_posts(app: Postino, request: PostRequest) -> list[StoredPost]:
     return [written.post for written in await app.posts.schedule(request)]
 
 
-async def nothing_is_queued(app: Postino) -> bool:
+async def has_no_jobs(app: Postino) -> bool:
     return not await app.store.jobs(JobFilter()) and not await app.store.posts(PostFilter())
 
 
@@ -75,14 +75,14 @@ async def test_content_invalid_for_one_network_is_queued_for_none(app: Postino) 
         await app.posts.schedule(make_request("x" * 400, ANNA, BRUNO))
     assert refused.value.field == "text"
     assert len(refused.value.previews) == 2
-    assert await nothing_is_queued(app)
+    assert await has_no_jobs(app)
 
 
 async def test_preview_renders_each_account_and_queues_nothing(app: Postino) -> None:
     previews = await app.post_validator.preview(make_request("x" * 400, ANNA, BRUNO, key="k"))
     assert [(preview.account.id, bool(preview.problems)) for preview in previews] == [(ANNA, False), (BRUNO, True)]
     assert previews[0].rendered.parts == ("x" * 400,)
-    assert await nothing_is_queued(app)
+    assert await has_no_jobs(app)
     (written,) = await app.posts.schedule(make_request("other", key="k"))
     assert written.created, "no key was used"
 
@@ -100,7 +100,7 @@ async def test_invalid_times_are_refused_by_field(app: Postino, offsets: dict[st
     with pytest.raises(WrongUse) as refused:
         await app.posts.schedule(make_request("hello", **times))
     assert refused.value.field == field
-    assert await nothing_is_queued(app)
+    assert await has_no_jobs(app)
 
 
 async def test_time_within_tolerance_is_published_now(app: Postino) -> None:
@@ -119,7 +119,7 @@ async def test_accounts_must_exist_on_a_supported_network(app: Postino) -> None:
         await app.posts.schedule(make_request("hello", ANNA, "pinterest:carla"))
     with pytest.raises(WrongUse, match="at least one account"):
         await app.posts.schedule(PostRequest(content=Content(body="hello"), accounts=()))
-    assert await nothing_is_queued(app)
+    assert await has_no_jobs(app)
 
 
 # Known already

@@ -159,10 +159,10 @@ async def test_post_past_publish_until_fails_as_missed_without_a_request(tmp_pat
         until = datetime.now(UTC) + timedelta(seconds=0.3)
         job = await create_post(app, publish_until_at=until)
 
-        async def passed() -> bool:
+        async def is_past() -> bool:
             return datetime.now(UTC) > until
 
-        await wait_for(passed)
+        await wait_for(is_past)
         async with run_worker(app):
             missed = await wait_for_end(app, job)
         assert (missed.state, missed.may_be_live) == (State.FAILED, False)

@@ -60,8 +60,8 @@ class PdsServer(ChildServer):
         said = self.call("com.atproto.server.createAccount", told)
         return Person(handle, password, said["did"], said["accessJwt"], said["refreshJwt"])
 
-    def records_of(self, person: Person) -> list[dict[str, Any]]:
-        """Everything that is out, oldest key first."""
+    def list_records(self, person: Person) -> list[dict[str, Any]]:
+        """Return all records of a person, oldest key first."""
         place = f"repo={person.did}&collection=app.bsky.feed.post&limit=100&reverse=true"
         records: list[dict[str, Any]] = self.call(f"com.atproto.repo.listRecords?{place}")["records"]
         return records

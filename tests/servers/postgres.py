@@ -71,7 +71,7 @@ class PostgresServer:
         self.port = 0
         # Not pytest's tmp_path: that belongs to root alone, and its length is too much for a socket's address.
         self.directory = Path(tempfile.mkdtemp(prefix="postino-pg-"))
-        self._own(self.directory)
+        self._change_owner(self.directory)
 
     def __enter__(self) -> Self:
         try:
@@ -89,9 +89,9 @@ class PostgresServer:
     @property
     def url(self) -> str:
         """The address of the maintenance database; tests take their own from create_database()."""
-        return self.url_of("postgres")
+        return self.get_url("postgres")
 
-    def url_of(self, database: str) -> str:
+    def get_url(self, database: str) -> str:
         return f"postgresql://{USER}:{self._password}@127.0.0.1:{self.port}/{database}"
 
     @property
@@ -153,7 +153,7 @@ class PostgresServer:
         self._databases += 1
         name = f"test_{self._databases}"
         self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
-        return self.url_of(name)
+        return self.get_url(name)
 
     def drop_database(self, url: str) -> None:
         """Ends the connections that are left, as a test that failed leaves some."""
@@ -176,7 +176,7 @@ class PostgresServer:
     def _initialise(self) -> None:
         secret = self.directory / "password"
         secret.write_text(self._password)
-        self._own(secret)
+        self._change_owner(secret)
         command = [
             "initdb",
             "--no-sync",
@@ -234,7 +234,7 @@ class PostgresServer:
             wrapper += [f"--reuid={self._account.pw_uid}", f"--regid={self._account.pw_gid}", "--clear-groups"]
         return [*wrapper, "--", *command]
 
-    def _own(self, path: Path) -> None:
+    def _change_owner(self, path: Path) -> None:
         if self._account:
             os.chown(path, self._account.pw_uid, self._account.pw_gid)
 

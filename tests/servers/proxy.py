@@ -19,12 +19,12 @@ Transaction = Sequence[str]  # the statements of one, in order
 Loses = Callable[[Transaction], bool]
 
 
-def nothing(transaction: Transaction) -> bool:
+def lose_nothing(transaction: Transaction) -> bool:
     return False
 
 
 def any_of(*statements: str) -> Loses:
-    """Transactions in which one of these was executed."""
+    """Match transactions with one of these statements."""
     return lambda transaction: not set(statements).isdisjoint(transaction)
 
 
@@ -52,10 +52,10 @@ class Proxy:
         self.server = server
         self.port = free_port()
         self.delay: Callable[[], float] = lambda: 0.0  # seconds, for each direction
-        self.loses: Loses = nothing
+        self.loses: Loses = lose_nothing
         self.lost: list[Transaction] = []
-        self.flowing = asyncio.Event()
-        self.flowing.set()
+        self.flow_text = asyncio.Event()
+        self.flow_text.set()
         self.links: set[asyncio.Task[None]] = set()
         self.listener: asyncio.Server | None = None
 
@@ -92,15 +92,15 @@ class Proxy:
 
     def freeze(self) -> None:
         """Connections stay, but nothing passes: a cable pulled out."""
-        self.flowing.clear()
+        self.flow_text.clear()
 
     def thaw(self) -> None:
-        self.flowing.set()
+        self.flow_text.set()
 
     def fail_over(self) -> None:
         """What is frozen stays so for ever, without a word; new connections are served, as if by another machine."""
-        self.flowing = asyncio.Event()
-        self.flowing.set()
+        self.flow_text = asyncio.Event()
+        self.flow_text.set()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = asyncio.current_task()
@@ -215,7 +215,7 @@ class Line:
 
     def __init__(self, proxy: Proxy, writer: asyncio.StreamWriter) -> None:
         self.proxy = proxy
-        self.flowing = proxy.flowing
+        self.flow_text = proxy.flow_text
         self.writer = writer
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -226,7 +226,7 @@ class Line:
         while True:
             parts = [await self.waiting.get()]
             await asyncio.sleep(self.proxy.delay())
-            await self.flowing.wait()
+            await self.flow_text.wait()
             while not self.waiting.empty():
                 parts.append(self.waiting.get_nowait())
             self.writer.write(b"".join(parts))

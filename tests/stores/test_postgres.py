@@ -15,27 +15,27 @@ from postino.values.job import Queue, new_id
 from tests.servers.postgres import PostgresServer
 
 
-async def told(url: str) -> tuple[type[Exception], str]:
-    with pytest.raises((ConfigError, StoreError)) as refused:
+async def get_open_error(url: str) -> tuple[type[Exception], str]:
+    with pytest.raises((ConfigError, StoreError)) as error:
         await Store(Postgres(url)).open()
-    return refused.type, "".join(traceback.format_exception(refused.value))
+    return error.type, "".join(traceback.format_exception(error.value))
 
 
 async def test_unreachable_server_is_an_error_without_the_password() -> None:
-    kind, text = await told("postgresql://me:hunter2@127.0.0.1:1/queue?application_name=x")
+    kind, text = await get_open_error("postgresql://me:hunter2@127.0.0.1:1/queue?application_name=x")
     assert kind is StoreUnreachable
     assert "postgresql://127.0.0.1:1/queue does not respond" in text
     assert "hunter2" not in text
 
 
 async def test_missing_postgres_database_is_an_error(postgres_server: PostgresServer) -> None:
-    kind, text = await told(f"{postgres_server.url.rpartition('/')[0]}/nowhere")
+    kind, text = await get_open_error(f"{postgres_server.url.rpartition('/')[0]}/nowhere")
     assert kind is StoreUnreachable
     assert 'database "nowhere" does not exist' in text
 
 
 async def test_invalid_database_url_is_an_error() -> None:
-    kind, text = await told("postgresql://me:hunter2@[broken/queue")
+    kind, text = await get_open_error("postgresql://me:hunter2@[broken/queue")
     assert kind is ConfigError
     assert "hunter2" not in text
 

@@ -26,11 +26,11 @@ def requests(function: str) -> list[tuple[str, ast.Call]]:
     return [(str(call.args[0].value), call) for call in named if isinstance(call.args[0], ast.Constant)]
 
 
-def requested_names() -> set[str]:
+def list_requested_names() -> set[str]:
     return {name for function in ("ask", "each") for name, _ in requests(function)}
 
 
-def mentioned_strings() -> set[object]:
+def list_strings() -> set[object]:
     """Return all string literals of operations: some choose a query's name before they pass it."""
     nodes = [node for module in operation_modules() for node in ast.walk(module)]
     return {node.value for node in nodes if isinstance(node, ast.Constant)}
@@ -38,7 +38,7 @@ def mentioned_strings() -> set[object]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_query_of_an_operation_is_defined_in_both_dialects(dialect: str) -> None:
-    requested = requested_names()
+    requested = list_requested_names()
     assert len(requested) > 100
     missing = {name for name in requested if name not in load_queries(dialect)}
     assert missing == (ONLY_SQLITE if dialect == "postgres" else set())
@@ -46,7 +46,7 @@ def test_every_query_of_an_operation_is_defined_in_both_dialects(dialect: str) -
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_defined_query_is_used_by_an_operation(dialect: str) -> None:
-    assert load_queries(dialect).keys() <= mentioned_strings()
+    assert load_queries(dialect).keys() <= list_strings()
 
 
 def test_operations_pass_the_parameters_that_their_queries_name() -> None:
