@@ -39,7 +39,7 @@ ALL_MOVES = {(start.value, end.value) for start, ends in MOVES.items() for end i
 # --- The life of a job
 
 
-def test_the_states_are_all_there_and_no_others() -> None:
+def test_the_docs_list_exactly_the_states() -> None:
     assert {code(row["state"]) for row in table(LIFECYCLE, "state", "meaning")} == set(State)
 
 
@@ -80,7 +80,7 @@ def make_running_job(attempts: int) -> Job:
     )  # fmt: skip
 
 
-def test_what_becomes_of_each_outcome_is_what_the_rule_decides() -> None:
+def test_the_table_of_outcomes_matches_the_settlements() -> None:
     rows = table(LIFECYCLE, "outcome", "state", "attempt", "when it runs again")
     assert [row["outcome"] for row in rows] == list(ENDINGS)
     assert {code(name).partition("(")[0] for name in ENDINGS} == {kind.__name__ for kind in get_args(Outcome)}
@@ -95,7 +95,7 @@ def test_what_becomes_of_each_outcome_is_what_the_rule_decides() -> None:
         assert (decided.run_at == LATER) == (told == ["pending"]), row
 
 
-def test_the_causes_of_dead_letters_and_which_may_be_replayed_as_they_are() -> None:
+def test_the_docs_list_the_causes_of_dead_letters_and_their_replay() -> None:
     letters = table(LIFECYCLE, "cause", "meaning", "replay as it is?")
     rows = {code(row["cause"]): row["replay as it is?"] for row in letters}
     assert set(rows) == set(DeadLetterCause)
@@ -105,7 +105,7 @@ def test_the_causes_of_dead_letters_and_which_may_be_replayed_as_they_are() -> N
         assert find_replay_objection(cause, edited=False, force=True) is None
 
 
-def test_the_events_are_all_there_and_no_others() -> None:
+def test_the_docs_list_exactly_the_events() -> None:
     rows = table(LIFECYCLE, "event", "written when", "data", "in the sources")
     assert [code(row["event"]) for row in rows if row["event"] != "not emitted yet"] == list(EventType)
 
@@ -130,7 +130,7 @@ def list_settings() -> dict[str, tuple[str, str]]:
     }
 
 
-def test_the_settings_their_variables_and_their_defaults() -> None:
+def test_the_docs_list_every_setting_with_variable_and_default() -> None:
     rows = table(OPERATING, "setting", "environment", "default", "meaning")
     assert {code(row["setting"]): (row["environment"], row["default"]) for row in rows} == list_settings()
     for name in config.NOT_SETTINGS:
@@ -159,14 +159,14 @@ def test_every_line_the_engine_logs_is_explained_and_no_other() -> None:
     assert {code(row["log"]) for row in table(OPERATING, "log", "meaning")} == logged
 
 
-def test_the_exit_codes_are_those_of_the_refusals() -> None:
+def test_the_documented_exit_codes_match_the_code() -> None:
     rows = {int(row["exit code"]): row["meaning"] for row in table(OPERATING, "exit code", "meaning")}
     refusals = (errors.PostinoError, errors.WrongUse, errors.NotFound, errors.Conflict, errors.StoreError)
     codes_used = [vars(refusal)["exit_code"] for refusal in refusals]
     assert list(rows) == [0, *codes_used]
 
 
-def test_how_long_a_message_to_telegram_may_be_on_its_way() -> None:
+def test_the_documented_quarantine_of_telegram_matches_the_code() -> None:
     telegram = load_built_in().providers["telegram"]
     longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.visibility
     assert f"For Telegram that ends {longest.seconds} seconds after" in documents.flow_text(OPERATING)
@@ -185,7 +185,7 @@ def test_the_table_of_packages_lists_every_package_that_exists() -> None:
     assert {path.resolve() for path in map(ROOT.joinpath, paths)} == {path.resolve() for path in packages}
 
 
-def test_the_excerpt_of_the_store_is_what_the_store_says() -> None:
+def test_the_excerpt_of_the_store_matches_the_code() -> None:
     [excerpt] = [block for block in blocks(ARCHITECTURE, "text") if block.text.startswith("class Store")]
     source = (SOURCE / "stores" / "store.py").read_text().splitlines()
     assert [line for line in excerpt.text.splitlines()[1:] if line not in source] == []
@@ -294,7 +294,7 @@ def test_every_page_is_linked_from_the_readme() -> None:
     assert {page.resolve() for page in EVERYTHING} - {README} <= linked
 
 
-def test_every_query_shown_can_be_asked(postgres_url: str) -> None:
+def test_every_documented_query_runs(postgres_url: str) -> None:
     queries = [query for page in PAGES for query in blocks(page, "sql")]
     assert queries
     with psycopg.connect(postgres_url, autocommit=True) as connection:

@@ -245,7 +245,7 @@ def trickle(opened: socket.socket, text: bytes, over: threading.Event) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slow", ["head", "body"])
-def test_slow_client_is_disconnected_and_delays_nobody(server: Server, slow: str) -> None:
+def test_slow_client_is_disconnected_and_delays_no_other_client(server: Server, slow: str) -> None:
     over = threading.Event()
     with connect(server) as opened:
         begun_at = time.monotonic()
@@ -268,7 +268,7 @@ def test_slow_client_is_disconnected_and_delays_nobody(server: Server, slow: str
 
 
 @pytest.mark.slow
-def test_idle_connections_keep_nobody_out_and_are_closed(server: Server) -> None:
+def test_idle_connections_block_no_client_and_are_closed(server: Server) -> None:
     with ExitStack() as stack:
         idle = [stack.enter_context(connect(server)) for _ in range(400)]
         for opened in idle[::2]:

@@ -50,7 +50,7 @@ def test_the_page_explains_every_error_status() -> None:
     assert {int(row["status"]) for row in table(PAGE, "status", "meaning")} == statuses | by_the_server_itself
 
 
-def test_how_much_is_on_a_page() -> None:
+def test_the_documented_page_sizes_match_the_code() -> None:
     assert f"({DEFAULT_LIMIT}; at most {MAX_LIMIT})" in flow_text(PAGE)
 
 
@@ -60,7 +60,7 @@ def fields_tables() -> list[set[str]]:
     return [{name for line in lines for name in codes(line.partition(" | ")[0])} for lines in bodies]
 
 
-def test_every_field_is_told_and_no_other(tmp_path: Path) -> None:
+def test_the_docs_list_exactly_the_fields(tmp_path: Path) -> None:
     new, post = fields_tables()
     assert new == set(PostBody.model_fields)
     assert post == set(asyncio.run(a_post(tmp_path)))
@@ -73,12 +73,12 @@ async def a_post(folder: Path) -> PostView:
         return await render_current_post(app, written.post)
 
 
-def test_every_status_and_flag_is_told() -> None:
+def test_the_docs_list_every_status_and_flag() -> None:
     text = prose(PAGE)
     assert all(f"`{word}`" in text for word in (*PostStatus, *Flag))
 
 
-def test_how_long_the_quickstart_says_a_lost_answer_is_waited_for() -> None:
+def test_the_quickstart_names_the_quarantine_of_a_lost_response() -> None:
     bluesky = load_built_in().providers["bluesky"]
     waited = timedelta(seconds=PublishingConfig().send_within) + bluesky.timeout + bluesky.visibility
     assert waited == timedelta(seconds=40)

@@ -45,7 +45,7 @@ async def test_only_prefix_and_digest_of_an_api_key_are_stored(auth: AuthHarness
     assert text[VISIBLE:].encode() not in stored
 
 
-async def test_database_copy_without_key_file_authenticates_nobody(auth: AuthHarness) -> None:
+async def test_database_copy_without_key_file_authenticates_no_user(auth: AuthHarness) -> None:
     _, text = await auth.api_keys.add("ci", Role.OWNER, act=ME)
     copy = AuthHarness(auth.store, auth.clock)
     assert await copy.api_keys.authenticate(text) is None

@@ -75,7 +75,7 @@ def test_a_wrong_name_is_refused_before_anything_starts(wrong: list[str]) -> Non
         main(wrong)
 
 
-def test_a_peer_that_cannot_be_installed_is_told_and_not_left_out() -> None:
+def test_a_peer_that_cannot_be_installed_is_reported() -> None:
     with pytest.raises(Missing, match=r"Tomorrow needs Python 3\.99 or newer"):
         install(Subject("tomorrow", "Tomorrow", Role.PEER, pip=("tomorrow",), python=(3, 99)))
     result = make_result(Figure("rate", "rate", "jobs/s", True, (Target(2, "pgqueuer"),)), postino=10, pgqueuer=4)

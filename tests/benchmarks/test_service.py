@@ -56,7 +56,7 @@ async def test_an_archive_is_found_by_the_store_as_if_it_had_been_published(
     assert len(ended) == sum(post.job.state is State.COMPLETED for post in all_posts)
 
 
-def test_what_a_listener_did_not_hear_or_heard_twice_is_counted() -> None:
+def test_missing_and_repeated_events_of_a_listener_are_counted() -> None:
     answered = {"a": 1.0, "b": 2.0}
     heard = [[("a", 1.5, 0.25), ("b", 2.25, 0.75)], [("a", 0.5, 0.25), ("a", 1.0, 0.25)]]
     counted = summarise(answered, heard)

@@ -72,7 +72,7 @@ async def test_account_cannot_change_its_network(harness: StoreHarness, anna: St
     assert await harness.store.account("anna") == anna
 
 
-async def test_posts_wait_while_the_token_is_expired_and_an_event_says_so(
+async def test_posts_wait_while_the_token_is_expired_and_an_event_reports_it(
     harness: StoreHarness, anna: StoredAccount
 ) -> None:
     marked = await expire(harness)

@@ -141,7 +141,7 @@ async def test_low_gets_one_slot_once_it_has_waited_a_minute(
     assert sorted(job.queue for job in claimed) == expected
 
 
-async def test_low_takes_what_the_others_leave(harness: StoreHarness) -> None:
+async def test_low_gets_the_slots_that_other_queues_leave(harness: StoreHarness) -> None:
     await harness.put_many(3, queue=Queue.LOW)
     await harness.put(queue=Queue.HIGH)
     assert len(await harness.take(3)) == 3
@@ -169,7 +169,7 @@ async def test_a_worker_that_is_not_registered_claims_nothing(harness: StoreHarn
     assert ids(await harness.take()) == {job.id}
 
 
-async def test_marks_skip_only_what_lies_before_them(harness: StoreHarness) -> None:
+async def test_marks_skip_only_earlier_jobs(harness: StoreHarness) -> None:
     early = await harness.put()
     mark = harness.clock.turn(seconds=10)
     late = await harness.put()
@@ -195,7 +195,7 @@ async def test_poll_returns_the_first_due_time_of_every_line(harness: StoreHarne
     assert heads == {("a", Queue.DEFAULT, due_at, False), ("b", Queue.HIGH, due_at, True)}
 
 
-async def test_poll_counts_a_heartbeat_only_when_asked(harness: StoreHarness) -> None:
+async def test_poll_counts_a_heartbeat_only_on_request(harness: StoreHarness) -> None:
     await harness.hire("w2")
     assert (await harness.store.poll("w1", heartbeat=True)).heartbeats == {"w1": 1, "w2": 0}
     assert (await harness.store.poll("w1", heartbeat=True)).heartbeats == {"w1": 2, "w2": 0}

@@ -17,7 +17,7 @@ from tests.contract.databases import Clock, only_postgres
 from tests.contract.harness import ME, POISON, StoreHarness, ids, new
 
 
-async def test_an_enqueued_job_comes_back_as_it_was_asked_for(store: Store, clock: Clock) -> None:
+async def test_an_enqueued_job_has_the_requested_fields(store: Store, clock: Clock) -> None:
     asked = new(
         type="export", channel="exports", queue=Queue.LOW, payload=POISON, key="k1", run_at=clock.later(hours=2),
         account="acme", brand="shoes", user_id="u7", parent_id=new_id(), correlation_id="c9",
@@ -70,9 +70,7 @@ async def test_the_same_key_on_another_channel_is_another_job(store: Store) -> N
         (Retry("busy"), State.PENDING),
     ],
 )
-async def test_a_key_stays_its_jobs_whatever_became_of_it(
-    harness: StoreHarness, outcome: Outcome, state: State
-) -> None:
+async def test_a_key_belongs_to_its_job_in_every_state(harness: StoreHarness, outcome: Outcome, state: State) -> None:
     ended = await harness.run(outcome, key="k")
     (again,) = await harness.store.enqueue([new(key="k")])
     assert not again.created

@@ -87,7 +87,7 @@ async def test_an_event_that_commits_late_is_read_late_but_not_lost(
 
 
 @only_postgres
-async def test_what_was_committed_before_an_open_transaction_is_read_at_once(
+async def test_events_committed_before_an_open_transaction_are_read_at_once(
     harness: StoreHarness, database: PostgresDatabase
 ) -> None:
     await harness.store.pause(Scope.BRAND, "first", ME)

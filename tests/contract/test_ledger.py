@@ -22,7 +22,9 @@ def near(instant: datetime | None, expected: datetime) -> bool:
 # Steps
 
 
-async def test_a_step_keeps_its_result_and_when_it_was_first_asked_for(harness: StoreHarness, running_job: Job) -> None:
+async def test_a_step_keeps_its_result_and_the_time_of_its_first_attempt(
+    harness: StoreHarness, running_job: Job
+) -> None:
     asked_at = harness.clock.now
     entry = await harness.remember(running_job, "ready", None, position=1)
     assert entry is not None

@@ -150,7 +150,7 @@ async def test_resolving_as_live_in_a_thread_sends_the_rest(harness: StoreHarnes
     assert get_step_status(known, "part 3") == ReadyToSend(1)
 
 
-async def test_send_again_refuses_every_unanswered_call_of_the_step_in_doubt(
+async def test_send_again_refuses_every_open_intent_of_the_step_in_doubt(
     harness: StoreHarness,
 ) -> None:
     job = await half_a_thread(harness)
@@ -239,7 +239,7 @@ async def test_running_lookup_refuses_a_verdict(harness: StoreHarness) -> None:
 # Replay
 
 
-async def test_replay_starts_anew_where_nothing_was_sent(harness: StoreHarness, running_job: Job) -> None:
+async def test_replay_starts_from_the_first_step_if_nothing_was_sent(harness: StoreHarness, running_job: Job) -> None:
     await harness.remember(running_job, "container")
     await harness.intend(running_job)
     await harness.refuse(running_job)

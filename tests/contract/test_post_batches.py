@@ -109,7 +109,7 @@ async def test_accounts_are_found_by_their_names_in_their_order(harness: StoreHa
     assert [found.id for found in await harness.store.accounts_by_id(names)] == there
 
 
-async def test_batch_committed_but_unanswered_is_not_inserted_again_when_split(
+async def test_committed_batch_with_a_lost_response_is_not_inserted_again(
     harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create, tries = harness.store.create_posts, 0

@@ -100,7 +100,7 @@ async def test_a_published_post_has_its_events_in_order(harness: StoreHarness) -
         (Unknown("No answer."), "uncertain", {"last_error": "No answer.", "attempts": 1}),
     ],
 )
-async def test_a_post_that_does_not_succeed_says_why(
+async def test_the_event_of_a_failed_post_has_the_reason(
     harness: StoreHarness, outcome: Outcome, type_: str, fields: dict[str, Any]
 ) -> None:
     claimed = await claim_post(harness)
@@ -109,7 +109,7 @@ async def test_a_post_that_does_not_succeed_says_why(
     assert await get_last_event(harness, claimed) == {"status": type_, **fields}
 
 
-async def test_an_uncertain_post_says_when_the_network_is_asked(harness: StoreHarness) -> None:
+async def test_the_event_of_an_uncertain_post_has_the_time_of_its_lookup(harness: StoreHarness) -> None:
     claimed = await claim_post(harness)
     look_at = harness.clock.later(seconds=40)
     await harness.end(claimed, Unknown("No answer.", look_at))
@@ -160,7 +160,7 @@ async def test_a_retry_has_no_event_until_it_is_published_again(harness: StoreHa
     assert await get_last_event(harness, again) == {"status": "publishing", "attempts": 2}
 
 
-async def test_a_cancelled_post_says_by_whom(harness: StoreHarness) -> None:
+async def test_the_event_of_a_cancelled_post_names_who_cancelled_it(harness: StoreHarness) -> None:
     post = await create_post(harness)
     await harness.store.cancel_job(post.id, ME)
     assert (await list_post_events(harness, post.id))[-1].type == EventType.POST_CANCELLED

@@ -31,7 +31,9 @@ async def test_fact_ends_the_doubt_and_is_stored_as_given(harness: StoreHarness,
     )
 
 
-async def test_one_answered_intent_of_two_leaves_the_other_in_doubt(harness: StoreHarness, running_job: Job) -> None:
+async def test_a_receipt_for_one_of_two_intents_leaves_the_other_in_doubt(
+    harness: StoreHarness, running_job: Job
+) -> None:
     first = await harness.intend(running_job)
     harness.clock.turn(minutes=1)
     second = await harness.intend(running_job, number=2)

@@ -51,38 +51,38 @@ async def test_run_without_faults_has_no_violation(completed_job: Job, verdict: 
     assert result.states == {State.COMPLETED: 1}
 
 
-async def test_a_job_that_is_not_there_is_lost(completed_job: Job, verdict: Judge) -> None:
+async def test_an_accepted_job_that_does_not_exist_is_lost(completed_job: Job, verdict: Judge) -> None:
     assert len((await verdict({new_id(): WORKS})).lost) == 1
 
 
-async def test_a_child_that_its_parent_heard_of_counts_as_accepted(
+async def test_a_child_that_its_parent_recorded_counts_as_accepted(
     completed_job: Job, verdict: Judge, tmp_path: Path
 ) -> None:
     Record(tmp_path).write("child", new_id())
     assert len((await verdict({})).lost) == 1
 
 
-async def test_a_run_that_starts_after_the_end_is_noticed(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
+async def test_a_run_that_starts_after_the_end_is_detected(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
     Record(tmp_path).write("start", completed_job.id, new_id(), time.time_ns(), NOBODY)
     assert len((await verdict({})).again) == 1
 
 
-async def test_a_claim_that_runs_twice_is_noticed(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
+async def test_a_claim_that_runs_twice_is_detected(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
     [((job, token), _)] = read_record(tmp_path).starts
     Record(tmp_path).write("start", job, token, time.time_ns(), NOBODY)
     assert len((await verdict({})).wrong) == 1
 
 
-async def test_an_end_without_a_run_is_noticed(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
+async def test_an_end_without_a_run_is_detected(completed_job: Job, verdict: Judge, tmp_path: Path) -> None:
     (tmp_path / "record").write_text("")
     assert len((await verdict({})).wrong) == 1
 
 
-async def test_another_end_than_expected_is_noticed(completed_job: Job, verdict: Judge) -> None:
+async def test_an_unexpected_end_is_detected(completed_job: Job, verdict: Judge) -> None:
     assert len((await verdict({completed_job.id: frozenset({State.CANCELLED})})).wrong) == 1
 
 
-async def test_a_job_that_never_ends_is_noticed(app: Postino, verdict: Judge) -> None:
+async def test_a_job_that_never_ends_is_detected(app: Postino, verdict: Judge) -> None:
     job = await app.enqueue("plain", 0.0)
     assert len((await verdict({job.id: WORKS})).wrong) == 1
 
@@ -95,7 +95,7 @@ async def claim_as(app: Postino, pid: int) -> None:
 
 
 @pytest.mark.parametrize("alive", [True, False])
-async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, sql: SqlConnection, alive: bool) -> None:
+async def test_a_claim_that_is_never_settled_is_detected(app: Postino, sql: SqlConnection, alive: bool) -> None:
     await claim_as(app, 7)
     watch = InvariantWatch(sql, app.store, lambda: {7} if alive else set(), lambda: 1)
     await watch.check()
@@ -107,7 +107,7 @@ async def test_a_claim_that_nothing_becomes_of_is_noticed(app: Postino, sql: Sql
     assert len(watch.wrong) == 1
 
 
-async def test_jobs_that_vanish_are_noticed(app: Postino, sql: SqlConnection) -> None:
+async def test_jobs_that_vanish_are_detected(app: Postino, sql: SqlConnection) -> None:
     await app.enqueue("plain", 0.0)
     watch = InvariantWatch(sql, app.store, set, lambda: 2)
     await watch.check()

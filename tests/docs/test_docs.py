@@ -69,7 +69,7 @@ def test_every_block_is_run_or_marked_with_a_reason(page: Path) -> None:
     assert all(len(block.not_run.split()) > 3 for block, _ in fates(page) if block.not_run)
 
 
-def test_a_block_that_nobody_runs_would_be_noticed() -> None:
+def test_a_block_that_no_test_runs_is_detected() -> None:
     console, text = Block(README, "console", "$ python shop.py\n", None), Block(README, "text", "It is up.\n", None)
     shop = Block(README, "python", "print()", "file: shop.py")
     assert classify_block(console, None) == "run"
@@ -97,7 +97,7 @@ def test_a_block_that_nobody_runs_would_be_noticed() -> None:
         ([], {}, False),
     ],
 )
-def test_answers_are_compared_by_their_names_and_kinds(shown: object, real: object, alike: bool) -> None:
+def test_responses_are_compared_by_names_and_types(shown: object, real: object, alike: bool) -> None:
     if alike:
         compare(shown, real, "page")
     else:
@@ -105,7 +105,7 @@ def test_answers_are_compared_by_their_names_and_kinds(shown: object, real: obje
             compare(shown, real, "page")
 
 
-def test_what_is_said_is_compared_without_what_is_another_one_each_time() -> None:
+def test_outputs_are_compared_without_changing_values() -> None:
     post = "01a1e22f-6f6d-7f71-a22e-4b7be0e12486"
     assert plain(f"a  publishing  {post}\na  published   {post}  http://127.0.0.1:1/\n") == [
         "a published ID http://HOST/"
@@ -124,7 +124,7 @@ def normalize_output(text: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # pages show a hundred commands, each of them a process
-def test_what_the_pages_show_works_in_the_order_it_is_shown(tmp_path: Path) -> None:
+def test_the_commands_of_the_pages_work_in_order(tmp_path: Path) -> None:
     with DocRunner(tmp_path) as rehearsal:
         for page in PLAYED:
             rehearsal.turn_to(page.stem)

@@ -14,14 +14,14 @@ SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", prose(PAGE), re.MU
 PROMISES = [title for title in SECTIONS if title != "Try it yourself"]
 
 
-def test_there_are_eight_promises_and_the_table_has_them_all() -> None:
+def test_the_table_lists_all_eight_promises() -> None:
     assert len(PROMISES) == 8
     told = [row["promise"] for row in table(PAGE, "promise", "in short")]
     assert [re.sub(r"\[(.*)\].*", r"\1", cell) for cell in told] == PROMISES
 
 
 @pytest.mark.parametrize("promise", PROMISES)
-def test_a_promise_says_what_it_is_and_is_not_and_how_it_is_kept(promise: str) -> None:
+def test_a_promise_has_its_three_parts(promise: str) -> None:
     said = SECTIONS[promise]
     assert re.findall(r"^\*\*(.+?)\.\*\*", said, re.MULTILINE) == ["Promised", "Not promised", "How"]
 
@@ -36,13 +36,13 @@ def test_a_promise_names_tests_that_exist(promise: str) -> None:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), proof
 
 
-def test_the_one_that_is_shown_exists_as_well() -> None:
+def test_the_test_in_the_example_command_exists() -> None:
     [shown, _] = blocks(PAGE, "console")
     [name] = re.findall(r"-k (test_\w+)", shown.text)
     assert name in prose(PAGE)
 
 
-def test_the_long_versions_are_as_long_as_the_pages_say() -> None:
+def test_the_docs_have_the_sizes_of_the_long_runs() -> None:
     said = flow_text(ROOT / "docs" / "operating.md")
     assert f"{KILLS['jobs']:,} kills among jobs and {KILLS['posts']:,} among posts" in said
     for target, facts in (("fuzz", ("50,000 generated requests", "ten minutes")), ("crash", ("a quarter of an hour",))):
@@ -52,5 +52,5 @@ def test_the_long_versions_are_as_long_as_the_pages_say() -> None:
             assert fact in flow_text(PAGE)
 
 
-def test_the_readme_leads_there() -> None:
+def test_the_readme_links_to_the_guarantees() -> None:
     assert "docs/guarantees.md" in links(ROOT / "README.md")

@@ -157,7 +157,7 @@ async def test_missing_post_is_resent_where_that_is_harmless(app: Postino, resen
         (Failure(FailureKind.PERMANENT, "not allowed"), SAME_HANDLE),
     ],
 )
-async def test_person_is_asked_after_the_last_lookup(
+async def test_job_waits_for_a_person_after_the_last_lookup(
     app: Postino, lookup_result: LookupResult | Failure, resend: Resend
 ) -> None:
     network = FakeNetwork("lost", lookup_result=lookup_result)
@@ -172,7 +172,7 @@ async def test_person_is_asked_after_the_last_lookup(
 
 
 @only_sqlite
-async def test_person_is_asked_at_once_without_a_lookup(app: Postino) -> None:
+async def test_job_waits_for_a_person_at_once_without_a_lookup(app: Postino) -> None:
     network = FakeNetwork("lost")
     register_publisher(app, network, look=False)
     async with run_worker(app):
@@ -182,7 +182,7 @@ async def test_person_is_asked_at_once_without_a_lookup(app: Postino) -> None:
 
 
 @only_sqlite
-async def test_network_that_loses_every_response_is_not_asked_forever(app: Postino) -> None:
+async def test_network_that_loses_every_response_is_not_called_forever(app: Postino) -> None:
     network = FakeNetwork(*["gone"] * 99)
     register_publisher(app, network, resend=SAME_HANDLE)
     async with run_worker(app):

@@ -134,7 +134,7 @@ async def test_claim_that_commits_after_its_worker_died_is_rescued(app: Postino,
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
 
 
-async def test_worker_with_a_blocked_loop_is_not_taken_for_dead(
+async def test_worker_with_a_blocked_loop_does_not_count_as_dead(
     app: Postino, start: Start, records: Records, tmp_path: Path
 ) -> None:
     blocked = start()

@@ -68,7 +68,7 @@ async def test_payload_is_parsed_into_the_annotated_type(app: Postino) -> None:
     assert seen == [Snap(7, taken), Caption(text="hi"), b"\xff\x00"]
 
 
-async def test_plain_function_runs_in_a_thread_and_blocks_nobody(app: Postino) -> None:
+async def test_plain_function_runs_in_a_thread_and_blocks_no_other_job(app: Postino) -> None:
     release, threads = threading.Event(), set()
 
     @app.handler("slow")

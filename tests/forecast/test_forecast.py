@@ -160,7 +160,7 @@ async def test_running_job_keeps_its_slot_until_it_ends(day: Day) -> None:
     assert found == {"running": "08:00:00", "waiting": "08:00:10"}
 
 
-async def test_uncertain_jobs_are_looked_up_or_left_to_a_person(day: Day) -> None:
+async def test_uncertain_jobs_are_looked_up_or_wait_for_a_person(day: Day) -> None:
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
     looked, asked = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
     poll = await day.store.poll("w")

@@ -88,7 +88,7 @@ async def test_cookies_are_not_kept_between_requests(outbound: OutboundHttp, ser
 # --- Nothing was sent
 
 
-async def test_not_sent_when_nobody_listens(outbound: OutboundHttp) -> None:
+async def test_refused_connection_raises_not_sent(outbound: OutboundHttp) -> None:
     with pytest.raises(NotSent, match=r"127\.0\.0\.1:\d+ cannot be reached"):
         await visible(outbound).request("POST", f"http://127.0.0.1:{free_port()}")
 
@@ -219,7 +219,7 @@ LOST: list[Behaviour] = [
 
 @pytest.mark.parametrize("method", EVERY_METHOD)
 @pytest.mark.parametrize("lose", LOST, ids=lambda behaviour: behaviour.__name__)
-async def test_lost_response_raises_no_answer_and_is_not_retried(
+async def test_lost_response_raises_and_is_not_retried(
     outbound: OutboundHttp, serve: Serve, lose: Behaviour, method: str
 ) -> None:
     server = await serve(lose)

@@ -39,7 +39,7 @@ def make(kind: type[ChildServer]) -> ChildServer:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
-def test_it_listens_on_this_machine_only_and_leaves_nothing_behind(kind: type[ChildServer]) -> None:
+def test_the_server_listens_locally_and_removes_its_files(kind: type[ChildServer]) -> None:
     with make(kind) as server:
         assert server._process is not None
         process = psutil.Process(server._process.pid)

@@ -56,7 +56,7 @@ def test_a_database_can_be_copied_from_a_template(postgres_server: PostgresServe
     postgres_server.drop_database(copy)
 
 
-def test_a_database_is_dropped_even_while_somebody_is_connected(postgres_server: PostgresServer) -> None:
+def test_a_database_is_dropped_despite_open_connections(postgres_server: PostgresServer) -> None:
     url = postgres_server.create_database()
     with psycopg.connect(url) as connection:
         postgres_server.drop_database(url)
@@ -84,7 +84,7 @@ def test_committed_data_survives_a_stop_and_a_kill(private_postgres: PostgresSer
     assert count_notes(url) == 3
 
 
-def test_the_server_for_crash_tests_writes_to_disk_before_it_answers(private_postgres: PostgresServer) -> None:
+def test_the_server_for_crash_tests_writes_to_disk_before_it_responds(private_postgres: PostgresServer) -> None:
     with psycopg.connect(private_postgres.url) as connection:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             assert connection.execute(f"SHOW {setting}").fetchone() == ("on",)
@@ -114,7 +114,7 @@ def wait_until_gone(pid: int) -> None:
         time.sleep(0.02)
 
 
-def test_nothing_is_left_behind_when_the_run_ends(postgres_server: PostgresServer) -> None:
+def test_the_test_run_removes_its_servers_and_files(postgres_server: PostgresServer) -> None:
     with PostgresServer() as server:
         pid, directory = server.pid, server.directory
     assert not psutil.pid_exists(pid)

@@ -52,7 +52,7 @@ async def test_run_without_faults_has_no_violation(harness: PublishingHarness, p
     assert verdict.ends == {(THREAD.grade, State.COMPLETED): 1}
 
 
-async def test_a_second_post_that_says_the_same_is_a_duplicate(
+async def test_a_second_post_with_the_same_text_is_a_duplicate(
     harness: PublishingHarness, published_post: AcceptedPost
 ) -> None:
     publish_by_hand(harness.app, harness.oracle, published_post.account, published_post.parts[0])
@@ -61,14 +61,14 @@ async def test_a_second_post_that_says_the_same_is_a_duplicate(
     assert str(published_post.id) in verdict.duplicates[0]
 
 
-async def test_a_post_that_was_accepted_and_is_not_there_is_lost(
+async def test_an_accepted_post_that_does_not_exist_is_lost(
     harness: PublishingHarness, published_post: AcceptedPost
 ) -> None:
     harness.posts.append(replace(published_post, id=new_id()))
     assert len((await judge(harness)).lost) == 1
 
 
-async def test_a_post_whose_answer_was_lost_and_for_whom_nobody_looks_is_lost(harness: PublishingHarness) -> None:
+async def test_an_uncertain_post_without_a_lookup_is_lost(harness: PublishingHarness) -> None:
     plain = get_shape("mastodon")
     await harness.post(plain, "never looked for", Fault(plain.visible, LOST_RESPONSE))
     worker = await harness.start(concurrency=1)
@@ -105,9 +105,7 @@ async def test_store_and_network_are_compared(
     assert not list(find_contradictions(published_post, failed, half)), "a thread that had to stop in the middle"
 
 
-async def test_an_end_that_nobody_hears_of_is_silent(
-    published_post: AcceptedPost, job: Job, evidence: Evidence
-) -> None:
+async def test_an_end_without_an_event_is_silent(published_post: AcceptedPost, job: Job, evidence: Evidence) -> None:
     for state in (State.FAILED, State.UNCERTAIN, State.PENDING):
         assert list(find_missing_events(published_post, replace(job, state=state), evidence)), (
             f"{state}, without an event"
@@ -116,9 +114,7 @@ async def test_an_end_that_nobody_hears_of_is_silent(
     assert list(find_missing_events(published_post, job, evidence)), "two events"
 
 
-async def test_an_end_that_nobody_can_find_is_a_loss(
-    published_post: AcceptedPost, job: Job, evidence: Evidence
-) -> None:
+async def test_an_end_that_is_not_listed_is_lost(published_post: AcceptedPost, job: Job, evidence: Evidence) -> None:
     failed, uncertain = replace(job, state=State.FAILED), replace(job, state=State.UNCERTAIN, run_at=None)
     assert list(find_wrong_ends(published_post, failed, evidence)), "no dead letter"
     assert list(find_wrong_ends(published_post, uncertain, evidence)), "on no list"
@@ -127,7 +123,7 @@ async def test_an_end_that_nobody_can_find_is_a_loss(
     assert not list(find_wrong_ends(published_post, uncertain, replace(evidence, listed={published_post.id})))
 
 
-async def test_unrequested_and_duplicated_posts_are_noticed(published_post: AcceptedPost, evidence: Evidence) -> None:
+async def test_unrequested_and_duplicated_posts_are_detected(published_post: AcceptedPost, evidence: Evidence) -> None:
     unknown = LivePost(0, THREAD.network, published_post.account.handle, "another", "another")
     evidence.live[THREAD.network, published_post.account.handle, "another"].append(unknown)
     assert len(list(find_unrequested([published_post], evidence))) == 1
