@@ -30,7 +30,7 @@ STATES = {"jobs cancel": State.PENDING, "jobs resolve": State.UNCERTAIN, "jobs s
 
 
 def settled_jobs(data_dir: Path, type_: str, many: int) -> list[Job]:
-    """All jobs of a type, when there are so many and none that is due waits any more."""
+    """Wait until this many jobs of a type exist and none of them is due; return them."""
     return asyncio.run(settle_some(data_dir, type_, many))
 
 
@@ -48,7 +48,7 @@ async def settle_some(data_dir: Path, type_: str, many: int) -> list[Job]:
 
 
 async def post_for(data_dir: Path, command: str) -> UUID:
-    """One that is planned for later or, by an account that is paused, was missed."""
+    """Create a post that is scheduled for later, or one that was missed because its account is paused."""
     missed = command == "posts replay"
     async with Postino(load_config(data_dir, environment={})) as app:
         account = await app.accounts.add("telegram", CHANNEL, {"bot_token": "none"})

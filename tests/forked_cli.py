@@ -24,7 +24,7 @@ class Done:
 
 
 class Forker:
-    """The process that has imported Postino, does nothing with it, and forks for each command."""
+    """The process that has imported Postino and forks for each command."""
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
@@ -53,7 +53,7 @@ class Forker:
 
 
 def perform(words: list[str], folder: str, environment: dict[str, str], spool: str) -> None:
-    """In the child: as if it had been started so."""
+    """Run a command in the child, as if it had been started directly."""
     from postino.cli import main
 
     os.environ.clear()

@@ -215,7 +215,7 @@ def test_the_glossary_explains_our_own_terms() -> None:
 
 @cache
 def typer_commands() -> dict[str, Any]:
-    """By their words; hidden ones are left out."""
+    """Return the commands by their words, without hidden ones."""
 
     def under(command: Any, path: str) -> dict[str, Any]:
         if not hasattr(command, "commands"):

@@ -25,7 +25,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Wrong:
-    """One value that is wrong, where it is in the body, and the body it is in."""
+    """An invalid value, its place in the body, and the body."""
 
     place: str
     value: Any
@@ -39,10 +39,10 @@ class Wrong:
 class Document:
     """openapi.json, with what it refers to."""
 
-    told: Schema
+    schema_document: Schema
 
     def operations(self) -> Iterator[tuple[str, str, Schema]]:
-        for path, operations in self.told["paths"].items():
+        for path, operations in self.schema_document["paths"].items():
             for method, operation in operations.items():
                 yield method.upper(), path, operation
 
@@ -51,15 +51,15 @@ class Document:
         return content["application/json"]["schema"] if "application/json" in content else None
 
     def kinds(self, schema: Schema) -> list[Schema]:
-        """What it may be, each with a type of its own or none."""
+        """Return the alternatives of a schema."""
         if "$ref" in schema:
-            return self.kinds(self.told["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+            return self.kinds(self.schema_document["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
         if "anyOf" in schema:
             return [kind for part in schema["anyOf"] for kind in self.kinds(part)]
         return [schema]
 
     def wrong_in(self, schema: Schema, good: Any) -> Iterator[Wrong]:
-        """Each field of an object in turn; the others as they are in a good one."""
+        """Yield invalid values for each field of an object; the other fields stay valid."""
         for kind in self.kinds(schema):
             if kind.get("type") != "object":
                 continue

@@ -11,7 +11,7 @@ PASSWORD = "correct horse"
 
 
 def with_key(server: Server, role: str, **said: Any) -> Client:
-    """A program with a key of its own."""
+    """A client with its own API key."""
     made = server.api.ask("POST", "/v1/api-keys", {"name": f"{role} {uuid4()}", "role": role, **said})
     assert made.status == 201, made
     return Client(server.api.url, {"Authorization": f"Bearer {made.json['key']}"})

@@ -123,7 +123,7 @@ class Process:
 
 
 class Server(Process):
-    """The API alone, without workers."""
+    """The API server without workers."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         super().__init__(folder, "server", **settings)

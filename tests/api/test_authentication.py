@@ -41,7 +41,7 @@ def test_key_has_precedence_over_cookie(server: Server) -> None:
 
 
 def test_secrets_are_compared_in_constant_time() -> None:
-    """What is looked up is no secret, and what is secret goes through one function."""
+    """Lookups use no secret, and secrets are compared by one function."""
     assert "compare_digest" in inspect.getsource(authentication.KeyAuthenticator.check_key)
     assert "compare_digest" in inspect.getsource(authentication.KeyAuthenticator.check_cookie)
     assert "compare_digest" in inspect.getsource(digests.SecretDigests.matches)

@@ -144,7 +144,7 @@ def test_brand_limited_caller_may_not_use_routes_for_all_brands(server: Server) 
 
 @dataclass(frozen=True)
 class Theirs:
-    """One of everything, of another brand, and somebody who has that brand."""
+    """One of each thing of another brand, and a user of that brand."""
 
     client: Client
     post: dict[str, Any]

@@ -66,7 +66,7 @@ def wrong_questions(names: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 class Table:
-    """A server with one of everything, and what is in its tables."""
+    """A server with one of each thing, and access to its tables."""
 
     def __init__(self, server: Server, database: Database) -> None:
         self.server, self.database = server, database
@@ -222,7 +222,7 @@ def test_invalid_body_field_is_named_and_changes_nothing(table: Table) -> None:
 
 
 def blames(told: Any, case: Wrong) -> bool:
-    """By the field, or what it is in; a time without a zone lacks that."""
+    """Return whether the error names the field or its parent; a time without a zone names the zone."""
     field = told.get("field") or ""
     meant = (case.place, "timezone" if case.value == NO_ZONE else case.place)
     return bool(field) and any(place.startswith(field) or field.startswith(place) for place in meant)

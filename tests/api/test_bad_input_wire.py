@@ -52,7 +52,7 @@ UNREADABLE: list[tuple[bytes, int, str]] = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One that waits for a second only."""
+    """Run a server that waits for one second only."""
     folder = tmp_path_factory.mktemp("wire") / "data"
     with Server(folder, POSTINO_API_RATE="0", POSTINO_API_READ_TIMEOUT="1") as server:
         yield server
@@ -320,6 +320,6 @@ def test_client_that_reads_nothing_is_disconnected(server: Server) -> None:
 
 
 def connect_from(server: Server) -> list[int]:
-    """The ports of those who are connected to it."""
+    """Return the ports of the connected clients."""
     there = psutil.Process(server.process.pid).net_connections()
     return [it.raddr.port for it in there if it.status == psutil.CONN_ESTABLISHED]

@@ -55,7 +55,7 @@ def test_the_documented_page_sizes_match_the_code() -> None:
 
 
 def fields_tables() -> list[set[str]]:
-    """The names in the first column of the tables of fields: of a new post, and of a post."""
+    """Return the names in the tables of the fields of a new post and of a post."""
     bodies = [start.split("\n\n")[0].splitlines() for start in prose(PAGE).split("| field | meaning |")[1:]]
     return [{name for line in lines for name in codes(line.partition(" | ")[0])} for lines in bodies]
 

@@ -32,7 +32,7 @@ class Ear:
         assert (name, self.answer.readline()) == ("id", b"\n")
 
     def frames(self) -> Iterator[dict[str, Any]]:
-        """Each as its id, its kind and what it says; without those that say nothing."""
+        """Yield id, type and data of each event, without heartbeats."""
         told: dict[str, Any] = {}
         while line := self.answer.readline().decode():
             name, _, value = line.rstrip("\n").partition(": ")
@@ -54,9 +54,9 @@ class Ear:
         self.connection.close()
 
 
-def cancel_new_job(client: Client, **said: Any) -> str:
-    """A job of which an event tells."""
-    job: str = put(client, run_at="2099-01-01T00:00:00Z", **said)["id"]
+def cancel_new_job(client: Client, **fields: Any) -> str:
+    """Create a job that has an event."""
+    job: str = put(client, run_at="2099-01-01T00:00:00Z", **fields)["id"]
     assert client.ask("POST", f"/v1/jobs/{job}/cancel", {"reason": "to be heard"}).status == 200
     return job
 
@@ -183,9 +183,9 @@ def test_id_ahead_of_all_events_restarts_the_stream(server: Server) -> None:
     before = cancel_new_job(server.api)
     with Ear(server.api, Last_Event_ID="0-999999") as ear:
         frames = ear.frames()
-        said = next(frames)
-        assert (said["event"], "another database" in said["detail"]) == ("restarted", True)
-        assert "id" not in said
+        fields = next(frames)
+        assert (fields["event"], "another database" in fields["detail"]) == ("restarted", True)
+        assert "id" not in fields
         job = cancel_new_job(server.api)
         assert next(frames)["job_id"] == job != before
     with Ear(server.api, Last_Event_ID=ear.begun) as ear:

@@ -24,7 +24,7 @@ NOBODY = "01a1e2d3-293e-7008-8c42-03ab570aab35"
 
 @pytest.fixture(scope="module")
 def job(server: Server) -> Job:
-    """One of an application; and the account of all posts."""
+    """Add the account of all posts and enqueue a job of an application."""
 
     async def prepare(folder: Path) -> Job:
         async with Postino(load_config(folder, environment={})) as app:

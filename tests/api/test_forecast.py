@@ -71,7 +71,7 @@ def test_invalid_field_is_named(server: Server, jobs: list[Job], wrong: dict[str
 
 
 async def test_forecast_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    """A thousand workers that look every night for what may not run would be busy for hours, and nobody waits."""
+    """A forecast of a thousand workers with blocked jobs would take hours without a limit."""
     played: list[int] = []
     async with Postino(load_config(tmp_path, environment={})) as app:
         await app.enqueue("report", channel="mastodon", account="m1")

@@ -17,7 +17,7 @@ BLUESKY, MASTODON = "bluesky:postcard.test", "mastodon:postcard"
 
 @pytest.fixture(autouse=True)
 def tidy(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The next test finds no blackout."""
+    """Remove all blackouts after the test."""
     yield
     for name in ("server", "up"):
         if name in request.fixturenames:

@@ -109,7 +109,7 @@ def test_hundred_concurrent_requests_create_one_post(accounts: Server, path: str
 
 
 def check_hundred(servers: Sequence[Client], path: str, body: dict[str, Any], most: int = 100) -> bytes:
-    """All at once with one key: one thing is made, and each of them hears of it in the same words."""
+    """Send requests with one key concurrently: one thing is created, and all responses are equal."""
     with ThreadPoolExecutor(25) as pool:
         replies = list(pool.map(lambda n: send(servers[n % len(servers)], f"hundred {path}", body, path), range(most)))
     assert {reply.status for reply in replies} == {201}, replies[0]

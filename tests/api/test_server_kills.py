@@ -57,7 +57,7 @@ def import_file(client: Client, told: Any) -> bool:
 
 @dataclass(frozen=True)
 class Row:
-    """A request, how it is answered, how one sees that it was done, and what the same request brings once more."""
+    """A request, its response, how to see its effect, and the response to its repetition."""
 
     path: str
     body: Any
@@ -105,7 +105,7 @@ def rows(draft: str, token: str) -> list[Row]:
 
 @dataclass
 class Deployment:
-    """A database and simulated networks, on which servers and workers are started."""
+    """A database and simulated networks for servers and workers."""
 
     folder: Path
     settings: dict[str, str]

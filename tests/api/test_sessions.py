@@ -24,7 +24,7 @@ KEY = {"name": "made in a browser", "role": "viewer"}
 
 
 def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
-    """As another process on the same data."""
+    """Open the application as another process on the same data."""
 
     async def run() -> T:
         async with Postino(load_config(server.folder, environment={})) as app:
@@ -34,7 +34,7 @@ def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
 
 
 def create_link(server: Server) -> str:
-    """Its path and its token."""
+    """Return the path and the token of a link."""
     link = perform(server, lambda app: create_sign_in_url(app.users, app.sign_in, server.api.url, AuditContext("test")))
     return link.removeprefix(server.api.url)
 

@@ -108,7 +108,7 @@ def of(said: list[str], name: str) -> str:
 
 
 def check_links(said: list[str]) -> None:
-    """Each leads somewhere; the one to sign in only once."""
+    """Every link works; the sign-in link works once."""
     api = Client(of(said, "API").removesuffix("/v1"), {"Authorization": f"Bearer {of(said, 'API key')}"})
     assert api.get("/v1/me")["role"] == "owner"
     path = of(said, "Sign in").removeprefix(api.url)
@@ -121,7 +121,7 @@ def check_links(said: list[str]) -> None:
 
 
 def soon() -> str:
-    """Not while its networks die with it: what is under way then waits for a minute, and tests/crash waits for it."""
+    """Return a time after the kill: a post under way would wait for a minute, which tests/crash covers."""
     return (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
 
 

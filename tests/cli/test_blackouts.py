@@ -189,7 +189,7 @@ def interruptible() -> None:
 
 
 def interrupt(process: subprocess.Popen[bytes], terminal: int) -> bytes:
-    """What it says then. Python may lose a signal that comes just before it begins to read: it is sent again."""
+    """Interrupt a command and return its output; the signal is repeated, because Python may lose it before a read."""
     said = b""
     for _ in range(20):
         process.send_signal(signal.SIGINT)

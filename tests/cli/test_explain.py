@@ -23,7 +23,7 @@ LATER = "2035-06-01T12:00:00Z"
 
 @pytest.fixture
 def post(local_queue: LocalQueue, postino: Postino) -> str:
-    """One that is due in 2035, and a worker that could publish it."""
+    """Create a post for 2035 and a worker."""
 
     async def prepare(app: App) -> None:
         await app.accounts.add("bluesky", "ada.example.org", {"password": "abcd-efgh"}, brand="acme")

@@ -106,7 +106,7 @@ HANDLE = "a.rather.long.handle.example.org"
 
 @pytest.fixture
 def posts(local_queue: LocalQueue) -> list[str]:
-    """One that failed, and one that a pause keeps."""
+    """Create a failed job and a paused one."""
 
     async def make(app: Postino) -> list[str]:
         await app.accounts.add("bluesky", HANDLE, {"password": "x"})

@@ -19,7 +19,7 @@ from tests.cli.local_queue import LocalQueue
 
 @pytest.fixture
 def a1(local_queue: LocalQueue) -> None:
-    """An account of an application's own."""
+    """Enqueue a job of an application's account."""
     local_queue.enqueue(account="a1")
 
 

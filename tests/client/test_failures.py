@@ -34,7 +34,7 @@ def keys(server: RawServer) -> list[str]:
 
 
 def in_turn(*behaviours: Callable[[Visit], Awaitable[None]]) -> Callable[[Visit], Awaitable[None]]:
-    """The first connection gets the first behaviour; those after the last get the last."""
+    """Give each connection the next behaviour, and the last one to all others."""
 
     async def behave(visit: Visit) -> None:
         await behaviours[min(visit.server.connections, len(behaviours)) - 1](visit)
@@ -137,7 +137,7 @@ async def test_request_without_key_is_sent_once(kind: Kind, server: Server) -> N
 
 @pytest.mark.slow
 async def test_server_killed_during_create_has_one_post_after_restart(kind: Kind, tmp_path: Path) -> None:
-    """Its request arrives; the server dies before or after it is written; a new one takes what is sent again."""
+    """The server dies before or after it stores the request; another server receives the retry."""
     first = Server(tmp_path / "data", POSTINO_SANDBOX_URL="http://127.0.0.1:9")
     who, key = add_account(first), (first.folder / "api.key").read_text().strip()
     place = {"url": first.ready["url"]}

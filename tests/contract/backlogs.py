@@ -74,7 +74,7 @@ async def cooled_accounts(database: PostgresDatabase, store: Store, crowd: int) 
 
 
 async def cooled_brands(database: PostgresDatabase, store: Store, crowd: int) -> None:
-    """Each account a brand of its own."""
+    """Create a backlog in which each account has its own brand."""
     fill(database, "posts", crowd, account=f"'a' || number % {ACCOUNTS}", brand=f"'brand' || number % {ACCOUNTS}")
     until_at = datetime.now(UTC) + timedelta(hours=1)
     for number in range(ACCOUNTS):
@@ -98,7 +98,7 @@ async def paused_account(database: PostgresDatabase, store: Store, crowd: int) -
 
 
 async def nobody(database: PostgresDatabase, store: Store, crowd: int) -> None:
-    """The same without a crowd."""
+    """Create no backlog."""
 
 
 Crowd = Callable[[PostgresDatabase, Store, int], Awaitable[None]]

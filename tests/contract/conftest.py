@@ -19,7 +19,7 @@ from tests.servers.postgres import PostgresServer
 
 @pytest.fixture(scope="session")
 def postgres_database(postgres_server: PostgresServer) -> Iterator[PostgresDatabase]:
-    """A migrated database for all tests, wiped between them: twenty times as fast as copying a template for each."""
+    """Create a migrated database for all tests; emptying it is twenty times faster than copying a template."""
     maintenance = PostgresDatabase(postgres_server.url)
     # Readers of events stay below the oldest running transaction, and an ANALYZE by the server itself would be one.
     maintenance.sql("ALTER SYSTEM SET autovacuum = off")
@@ -40,7 +40,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A database of this test's own, migrated."""
+    """Return a migrated, empty database."""
     if request.param == "sqlite":
         path = tmp_path / "postino.db"
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
@@ -53,7 +53,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """A place for a database that nobody has migrated."""
+    """Return a database that is not migrated."""
     if request.param == "sqlite":
         yield SqliteDatabase(tmp_path / "postino.db")
         return
@@ -77,7 +77,7 @@ async def store(database: Database, clock: Clock) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def harness(store: Store, clock: Clock, database: Database) -> AsyncIterator[StoreHarness]:
-    """The store with one worker, w1, ready to claim."""
+    """Return the store with one registered worker, w1."""
     harness = StoreHarness(store, clock, database)
     await harness.hire("w1")
     async with harness.visitors:

@@ -34,7 +34,7 @@ only_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 @dataclass
 class Clock:
-    """A clock the test turns by hand: by hours and days, because PostgreSQL's partitions reach nine weeks."""
+    """A clock that the test sets, by hours and days: the partitions of PostgreSQL cover nine weeks."""
 
     now: datetime
 

@@ -33,10 +33,10 @@ ME = AuditContext("maria", "because")
 POLICY = RetryPolicy()
 
 
-def new(**said: Any) -> NewJob:
-    """A job to enqueue, ordinary wherever nothing else is said."""
+def new(**fields: Any) -> NewJob:
+    """Return a job to enqueue, with defaults for all other fields."""
     ordinary: dict[str, Any] = {"type": "report", "channel": "reports", "queue": Queue.DEFAULT, "payload": b"{}"}
-    return NewJob(**{"id": new_id(), **ordinary, **said})
+    return NewJob(**{"id": new_id(), **ordinary, **fields})
 
 
 @dataclass
@@ -46,8 +46,8 @@ class StoreHarness:
     database: Database
     visitors: AsyncExitStack = field(default_factory=AsyncExitStack)
 
-    async def another_store(self) -> Store:
-        """A second process, as far as the database can tell: its own connections, the same clock."""
+    async def open_another_store(self) -> Store:
+        """Return a store with its own connections and the same clock, like a second process."""
         store = self.database.store(self.clock)
         await store.open()
         self.visitors.push_async_callback(store.close)
@@ -57,12 +57,12 @@ class StoreHarness:
         await self.store.register_worker(WorkerInfo(id=worker, host="here", pid=1))
         return worker
 
-    async def put(self, **said: Any) -> Job:
-        (enqueued,) = await self.store.enqueue([new(**said)])
+    async def put(self, **fields: Any) -> Job:
+        (enqueued,) = await self.store.enqueue([new(**fields)])
         return enqueued.job
 
-    async def put_many(self, count: int, **said: Any) -> list[Job]:
-        return [enqueued.job for enqueued in await self.store.enqueue([new(**said) for _ in range(count)])]
+    async def put_many(self, count: int, **fields: Any) -> list[Job]:
+        return [enqueued.job for enqueued in await self.store.enqueue([new(**fields) for _ in range(count)])]
 
     async def order(
         self, free: int = 100, *, worker: str = "w1", store: Store | None = None, low_is_running: bool = False
@@ -90,13 +90,13 @@ class StoreHarness:
     async def intend(
         self, job: Job, step: str = "post", number: int = 1, *, send_within: float = 5, settles_within: float = 35
     ) -> IntentEntry | None:
-        """As a run does just before its visible call."""
+        """Record an intent, as a run does before its visible call."""
         within = {"send_within": send_within, "settles_within": settles_within}
         (entry,) = await self.store.record_intents([make_intent(job, step, number, **within)])
         return entry
 
     async def remember(self, job: Job, name: str, result: str | None = "1", *, position: int = 0) -> StepEntry | None:
-        """As a run does after an inert step; None: it is still being waited for."""
+        """Store the result of a step, as a run does; None means that the step is not finished."""
         return await self.store.save_step(job, name, position, result, done=result is not None)
 
     async def accept(
@@ -110,12 +110,12 @@ class StoreHarness:
         fact = ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL, why=why)
         return await self.store.record_receipt(job.id, fact)
 
-    async def lost_answer(self, **said: Any) -> Job:
-        """A job whose worker died after its visible call had left: uncertain, to be looked at when its quarantine ends.
+    async def add_uncertain_job(self, **fields: Any) -> Job:
+        """Return an uncertain job, whose worker died after the visible call; its lookup is due after the quarantine.
 
         The next worker is w2.
         """
-        job = await self.put(**said)
+        job = await self.put(**fields)
         (claimed,) = await self.take()
         await self.intend(claimed)
         await self.kill("w1")
@@ -128,19 +128,19 @@ class StoreHarness:
     async def end(
         self, job: Job, outcome: Outcome, failure: AttemptError | None = None, policy: RetryPolicy = POLICY
     ) -> bool:
-        """Whether the ending was written: only the holder of the claim's token may."""
+        """Settle a job with an outcome; return whether the claim was still valid."""
         return await self.settle(job, settlement.settle_job(job, outcome, policy, self.clock(), 0.0), failure)
 
-    async def run(self, outcome: Outcome, **said: Any) -> Job:
-        """A job from enqueue to this outcome; comes back as it is afterwards."""
-        job = await self.put(**said)
+    async def run(self, outcome: Outcome, **fields: Any) -> Job:
+        """Enqueue, claim and settle a job; return its stored state."""
+        job = await self.put(**fields)
         (claimed,) = await self.take()
         assert claimed.id == job.id
         assert await self.end(claimed, outcome)
         return await self.store.job(job.id)
 
     async def kill(self, worker: str = "w1") -> list[SettledJob]:
-        """The worker stops beating, and another rescues what it held."""
+        """Stop the heartbeats of the worker and rescue its jobs."""
         poll = await self.store.poll("observer", heartbeat=True)
         return await self.store.rescue({worker: poll.heartbeats[worker]}, settlement.rescue_job)
 
@@ -155,10 +155,10 @@ class StoreHarness:
         return [event.type for event in await self.events() if event.job_id == job_id]
 
 
-def make_intent(job: Job, step: str = "post", number: int = 1, **said: Any) -> NewIntent:
+def make_intent(job: Job, step: str = "post", number: int = 1, **fields: Any) -> NewIntent:
     """Return an intent to send within five seconds, with a lookup after forty."""
     usual = {"position": 0, "send_within": 5.0, "settles_within": 35.0}
-    return NewIntent(job_id=job.id, token=job.token, step=step, number=number, **{**usual, **said})
+    return NewIntent(job_id=job.id, token=job.token, step=step, number=number, **{**usual, **fields})
 
 
 def ids(jobs: list[Job]) -> set[UUID]:

@@ -24,7 +24,7 @@ def make_spec(
     ignore_blackouts: bool = False,
     **said: Any,
 ) -> PostSpec:
-    """A post by an account on Mastodon, and the job that carries it."""
+    """Return a post of a Mastodon account and its job."""
     usual = {"type": POST, "channel": "mastodon", "brand": None}
     job = new(account=account, **{**usual, **said})
     post = NewPost(
@@ -60,6 +60,6 @@ def account(name: str = "anna", **said: Any) -> StoredAccount:
 
 
 def rows(harness: StoreHarness) -> tuple[int, ...]:
-    """How many contents, posts, jobs and keys there are."""
+    """Count the contents, posts, jobs and keys."""
     tables = ("contents", "posts", "jobs", "idempotency_keys")
     return tuple(harness.database.sql(f"SELECT count(*) FROM {{{table}}}")[0][0] for table in tables)

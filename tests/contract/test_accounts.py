@@ -24,7 +24,7 @@ async def expire(harness: StoreHarness, reason: str = "the token has ended") -> 
 
 
 async def is_held(harness: StoreHarness) -> bool:
-    """Whether a post of this account waits."""
+    """Return whether a post of this account waits."""
     return await harness.take() == []
 
 
@@ -178,7 +178,7 @@ async def test_account_id_as_long_as_a_job_id_stays_text(harness: StoreHarness) 
 
 
 async def test_concurrent_adds_of_one_account_have_one_winner(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store()]
     brands = ["rosso", "verde"] * 3
     tries = [stores[number % 2].add_account(account(brand=brand), ME) for number, brand in enumerate(brands)]
     done = await asyncio.gather(*tries, return_exceptions=True)

@@ -66,7 +66,7 @@ async def test_text_cannot_move_between_audit_fields_unnoticed(
 
 
 async def test_concurrent_actions_write_one_audit_chain(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     await asyncio.gather(*(stores[turn % 3].pause(Scope.BRAND, str(turn), ME) for turn in range(30)))
     trail = await oldest_first(harness.store)
     assert [line.seq for line in trail] == list(range(1, 31))

@@ -36,7 +36,7 @@ def a_session(user: User, clock: Clock, **said: Any) -> Session:
 
 
 async def actions(store: Store) -> list[str]:
-    """The oldest first; the chain holds."""
+    """Return the audit trail, oldest first, after checking its chain."""
     trail = list(reversed(await store.audit(limit=1000)))
     assert find_broken_entry(trail) is None
     assert all(DIGEST not in line.detail and "argon2" not in line.detail for line in trail)
@@ -92,7 +92,7 @@ async def test_use_of_an_api_key_is_recorded(store: Store, clock: Clock) -> None
 
 
 async def test_concurrent_adds_of_one_user_name_have_one_winner(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store()]
     wanted = [stores[turn % 2].add_user(a_user(), ME) for turn in range(6)]
     ended = await asyncio.gather(*wanted, return_exceptions=True)
     assert sum(isinstance(one, User) for one in ended) == 1
@@ -116,7 +116,7 @@ async def test_new_password_ends_sessions_and_sign_in_links(store: Store, clock:
 
 
 async def test_concurrent_changes_of_different_fields_are_both_kept(harness: StoreHarness) -> None:
-    ada, other = await harness.store.add_user(a_user(), ME), await harness.another_store()
+    ada, other = await harness.store.add_user(a_user(), ME), await harness.open_another_store()
     await asyncio.gather(
         harness.store.change_user(replace(ada, role=Role.EDITOR), ["role"], ME),
         other.change_user(replace(ada, password="$argon2id$2"), ["password"], ME),
@@ -183,7 +183,7 @@ async def test_sign_in_link_works_once(harness: StoreHarness) -> None:
     ada = await harness.store.add_user(a_user(), ME)
     link = a_session(ada, harness.clock)
     await harness.store.add_sign_in_link(link, ME)
-    stores = [harness.store, await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store()]
     followed = await asyncio.gather(
         *(stores[turn % 2].use_sign_in_link(link.id, a_session(ada, harness.clock), ME) for turn in range(8))
     )
@@ -192,7 +192,7 @@ async def test_sign_in_link_works_once(harness: StoreHarness) -> None:
 
 
 async def test_concurrent_login_attempts_are_all_counted(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     tries = {"ada": USER_POLICY, "here": ADDRESS_POLICY}
     told = await asyncio.gather(*(stores[turn % 3].begin_login(tries) for turn in range(30)))
     assert sum(one is None for one in told) == USER_POLICY.free
@@ -201,7 +201,7 @@ async def test_concurrent_login_attempts_are_all_counted(harness: StoreHarness) 
 async def test_login_throttle_survives_a_restart_and_ends(harness: StoreHarness) -> None:
     patience = {"ada": ThrottlePolicy(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
     assert [await harness.store.begin_login(patience) for _ in range(2)] == [None, None]
-    again = await harness.another_store()
+    again = await harness.open_another_store()
     assert await again.begin_login(patience) == harness.clock.later(minutes=1)
     harness.clock.turn(minutes=1)
     assert await again.begin_login(patience) is None

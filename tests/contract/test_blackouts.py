@@ -139,7 +139,7 @@ async def test_blackouts_are_stored_as_given_and_survive_a_restart(harness: Stor
         await harness.store.add_blackout(blackout(scope, 22, 7, timezone="Europe/Rome", days=frozenset({0, 6})), ME)
         for scope in COVERED
     ]
-    another = await harness.another_store()
+    another = await harness.open_another_store()
     assert sorted(await another.blackouts(), key=lambda it: it.scope) == sorted(added, key=lambda it: it.scope)
     assert set((await another.poll("w1")).gate_sources.blackouts) == set(added)
 

@@ -71,7 +71,7 @@ async def test_opening_a_circuit_writes_one_event_with_the_reason(harness: Store
 
 
 async def test_concurrent_failures_are_all_counted(harness: StoreHarness) -> None:
-    stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
+    stores = [harness.store, *[await harness.open_another_store() for _ in range(2)]]
     policy = BreakerPolicy(failure_threshold=9)
     await asyncio.gather(*(stores[turn % 3].record_response("reports", False, policy, "down") for turn in range(9)))
     (breaker,) = await harness.store.circuits()
@@ -81,7 +81,7 @@ async def test_concurrent_failures_are_all_counted(harness: StoreHarness) -> Non
 
 async def test_circuit_survives_a_restart(harness: StoreHarness) -> None:
     breaker = await fail(harness)
-    another = await harness.another_store()
+    another = await harness.open_another_store()
     assert list(await another.circuits()) == [breaker]
     assert (await another.poll("w1")).gate_sources.breakers == (breaker,)
 
@@ -104,7 +104,7 @@ async def test_concurrent_claims_half_open_a_circuit_once(
     harness: StoreHarness, policy: BreakerPolicy, probes: int, path: str
 ) -> None:
     await make_half_open(harness, policy, path)
-    stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
+    stores = [harness.store, *[await harness.open_another_store() for _ in range(2)]]
     claims = await asyncio.gather(*(harness.take(1, store=stores[turn % 3]) for turn in range(9)))
     probing = [job for claim in claims for job in claim]
     assert 1 <= len(probing) <= probes

@@ -29,7 +29,7 @@ async def test_a_claim_sets_owner_token_time_and_attempt_and_nothing_else(harnes
 
 
 async def test_only_one_of_two_claims_wins(harness: StoreHarness, due_job: Job) -> None:
-    other = await harness.another_store()
+    other = await harness.open_another_store()
     await harness.hire("w2")
     first, second = await harness.order(), await harness.order(worker="w2", store=other)
     claims = await asyncio.gather(harness.store.claim(first), other.claim(second))
@@ -39,7 +39,7 @@ async def test_only_one_of_two_claims_wins(harness: StoreHarness, due_job: Job) 
 @pytest.mark.parametrize("account", [None, "acme"])
 async def test_many_claimers_get_each_job_exactly_once(harness: StoreHarness, account: str | None) -> None:
     jobs = [await harness.put(account=account and f"{account}{number}") for number in range(60)]
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     claimed: list[Job] = []
     while batch := await asyncio.gather(*(harness.take(7, store=stores[turn % 3]) for turn in range(6))):
         if not any(batch):

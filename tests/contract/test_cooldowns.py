@@ -19,7 +19,7 @@ WHOSE = pytest.mark.parametrize(("scope", "name"), [(Scope.ACCOUNT, "acme"), (Sc
 
 
 async def one_for_each(harness: StoreHarness) -> tuple[Job, Job]:
-    """One that a cooldown of either scope holds up, and one that it does not."""
+    """Create a job that a cooldown of either scope blocks, and one that it does not."""
     return await harness.put(account="acme"), await harness.put(account="other", channel="exports")
 
 
@@ -77,7 +77,7 @@ async def test_shorter_cooldown_does_not_cut_a_longer_one_short(harness: StoreHa
 async def test_cooldown_survives_a_restart(harness: StoreHarness, scope: Scope, name: str) -> None:
     held, free = await one_for_each(harness)
     gate = await harness.store.start_cooldown(scope, name, harness.clock.later(minutes=5), "429")
-    another = await harness.another_store()
+    another = await harness.open_another_store()
     assert list(await another.gates_for(scope, name)) == [gate]
     assert ids(await harness.take(store=another)) == {free.id}
     assert await harness.state(held) is State.PENDING

@@ -15,7 +15,7 @@ Elsewhere = Callable[[], None]
 
 @pytest.fixture
 def elsewhere(harness: StoreHarness) -> Elsewhere:
-    """As if the file or the cluster were another."""
+    """Give the database another identity, as after a copy."""
 
     def move() -> None:
         harness.database.sql("UPDATE {database_identity} SET identity = 'where it was'")
@@ -24,7 +24,7 @@ def elsewhere(harness: StoreHarness) -> Elsewhere:
 
 
 async def put_three(harness: StoreHarness) -> tuple[Job, Job, Job]:
-    """A post that is due, one that is not, and another job."""
+    """Create a due post, a later post and another job."""
     due = await harness.put(type=POST, account="acme")
     later = await harness.put(type=POST, run_at=harness.clock.later(hours=5), account="acme")
     return due, later, await harness.put()
@@ -74,7 +74,7 @@ async def test_copied_database_holds_even_running_posts(harness: StoreHarness, e
 async def test_copied_database_holds_posts_that_were_refused_before(
     harness: StoreHarness, elsewhere: Elsewhere
 ) -> None:
-    """Where it came from, it may have been accepted since."""
+    """The original database may have published the post since the copy."""
     await harness.store.detect_restore()
     due = await harness.put(type=POST, account="acme")
     running = await harness.take_one()

@@ -70,7 +70,7 @@ async def test_scheduled_post_is_no_duplicate_before_its_time(harness: StoreHarn
 
 
 async def test_concurrent_duplicates_have_one_winner(harness: StoreHarness) -> None:
-    others = [harness.store, await harness.another_store()]
+    others = [harness.store, await harness.open_another_store()]
     for turn in range(5):
         clicks = [create(store, make_spec(guard=True, fingerprint=str(turn))) for store in others]
         made = await asyncio.gather(*clicks, return_exceptions=True)
@@ -79,7 +79,7 @@ async def test_concurrent_duplicates_have_one_winner(harness: StoreHarness) -> N
 
 
 async def test_duplicates_on_the_same_accounts_do_not_deadlock(harness: StoreHarness) -> None:
-    others = [harness.store, await harness.another_store()]
+    others = [harness.store, await harness.open_another_store()]
     names = [f"account {number}" for number in range(20)]
     clicks = [
         create(store, *(make_spec(name, guard=True) for name in order))

@@ -176,7 +176,7 @@ async def test_enqueueing_nothing_gives_nothing(store: Store) -> None:
 
 
 async def test_hundred_parallel_enqueues_of_one_key_give_one_job(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     answers = await asyncio.gather(*(stores[turn % 3].enqueue([new(key="k")]) for turn in range(100)))
     assert sum(answer.created for (answer,) in answers) == 1
     assert len({answer.job for (answer,) in answers}) == 1

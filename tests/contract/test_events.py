@@ -52,7 +52,7 @@ async def test_events_are_read_page_by_page_without_loss(harness: StoreHarness) 
 
 
 async def test_concurrent_writers_lose_no_event_of_a_reader_that_never_waits(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     names: list[str] = []
     cursor = Cursor()
     writers = asyncio.gather(
@@ -143,7 +143,7 @@ async def test_a_cursor_is_moved_by_its_holder_only_and_stays_where_it_was_moved
 
 
 async def test_concurrent_leases_of_a_cursor_have_one_winner(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     held = await asyncio.gather(*(stores[turn % 3].lease_cursor("alerts", f"w{turn}", 5) for turn in range(12)))
     assert len([cursor for cursor in held if cursor is not None]) == 1
 

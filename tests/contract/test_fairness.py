@@ -95,7 +95,7 @@ async def test_no_slot_is_reserved_without_brands(harness: StoreHarness) -> None
 async def test_concurrent_claims_never_give_one_brand_all_slots(harness: StoreHarness) -> None:
     await harness.store.set_cap("reports", 5, ME)
     await fill(harness, "acme", 30)
-    stores = [harness.store, *[await harness.another_store() for _ in range(2)]]
+    stores = [harness.store, *[await harness.open_another_store() for _ in range(2)]]
     for _ in range(5):
         claims = await asyncio.gather(*(harness.take(store=stores[turn % 3]) for turn in range(9)))
         held = [job for claim in claims for job in claim]

@@ -30,11 +30,11 @@ async def stage(harness: StoreHarness) -> AsyncIterator[Store]:
 
 
 async def world(harness: StoreHarness) -> None:
-    """Something of everything that may hold up a job."""
+    """Create one of each thing that can block a job."""
     await harness.run(Done(), channel="x", account="a1", brand="acme")
     await harness.put(channel="x", account="a1", brand="acme", run_at=harness.clock.later(minutes=5))
     await harness.put(channel="x", run_at=harness.clock.later(hours=5))
-    await harness.lost_answer(channel="x", account="a2")
+    await harness.add_uncertain_job(channel="x", account="a2")
     running = await harness.put(channel="x", account="a3")
     [claimed] = await harness.take(worker="w2")
     assert claimed.id == running.id

@@ -176,7 +176,7 @@ async def test_cap_of_zero_is_not_the_same_as_no_cap(harness: StoreHarness) -> N
 
 async def test_unchanged_default_caps_wait_for_no_lock(harness: StoreHarness) -> None:
     await harness.store.set_default_caps({"reports": 2, "exports": 1})
-    stores = [await harness.another_store() for _ in range(3)]
+    stores = [await harness.open_another_store() for _ in range(3)]
     await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
     assert (await harness.store.poll("w1")).gate_sources.caps == {"reports": 2, "exports": 1}
 
@@ -187,7 +187,7 @@ async def test_concurrent_claimers_never_exceed_a_cap(harness: StoreHarness, pat
     await harness.store.set_cap("reports", most, ME)
     for number in range(12):
         await harness.put(account=f"acme{number}" if path == "lanes" else None)
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     done = 0
     while done < 12:
         claims = await asyncio.gather(*(harness.take(store=stores[turn % 3]) for turn in range(9)))

@@ -152,7 +152,7 @@ async def test_a_job_that_does_not_exist_is_not_found(harness: StoreHarness, due
 
 
 async def test_cancel_and_claim_race_has_one_winner(harness: StoreHarness) -> None:
-    other = await harness.another_store()
+    other = await harness.open_another_store()
     for _ in range(10):
         job = await harness.put()
         order = await harness.order(store=other)

@@ -118,7 +118,7 @@ async def test_dispatching_marks_what_is_due_and_counts_it_once(harness: StoreHa
 
 async def test_dispatching_concurrently_counts_each_job_once(harness: StoreHarness) -> None:
     await harness.put_many(500)
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     counts = await asyncio.gather(*(store.dispatch_due() for store in stores))
     assert sum(counts) == 500
 

@@ -100,7 +100,7 @@ async def test_gate_opened_during_a_claim_is_open_for_the_next(
 
 @only_postgres
 async def test_job_enqueued_while_its_gate_opens_is_claimed(harness: StoreHarness, database: PostgresDatabase) -> None:
-    """Its lane is new: who opens the gate cannot see it while a claim is just closing it."""
+    """The lane is new: the transaction that opens the gate cannot see it during the claim."""
     await harness.store.pause(Scope.BRAND, "shoes", ME)
     job = await harness.put(account="acme", brand="shoes")
     with psycopg.connect(database.url) as folding:

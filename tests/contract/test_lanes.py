@@ -35,7 +35,7 @@ async def test_an_account_runs_one_job_at_a_time_across_queues(harness: StoreHar
 
 
 async def test_concurrent_claimers_never_run_two_jobs_of_an_account(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     jobs = [await harness.put(account=f"acme{number % 4}") for number in range(24)]
     done = 0
     while done < len(jobs):

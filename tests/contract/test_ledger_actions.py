@@ -15,7 +15,7 @@ from tests.contract.harness import ME, StoreHarness, ids
 
 
 async def park(harness: StoreHarness, **said: str) -> Job:
-    """A job that has made a container and waits until it is ready."""
+    """Return a job that has created a container and waits until it is ready."""
     await harness.put(**said)
     job = await harness.take_one()
     await harness.remember(job, "container", '"c1"')
@@ -25,7 +25,7 @@ async def park(harness: StoreHarness, **said: str) -> Job:
 
 
 async def half_a_thread(harness: StoreHarness) -> Job:
-    """The first part is out, sent twice because its first answer was lost; of the second part nobody knows."""
+    """Return a job whose first part is live after a resend, and whose second part is in doubt."""
     await harness.put()
     job = await harness.take_one()
     await harness.remember(job, "picture")
@@ -97,7 +97,7 @@ async def test_sent_job_is_not_edited_and_keeps_its_steps(harness: StoreHarness,
 
 
 async def test_resolving_as_live_records_the_receipt_of_the_person(harness: StoreHarness) -> None:
-    job = await harness.lost_answer(account="acme")
+    job = await harness.add_uncertain_job(account="acme")
     said_at = harness.clock.turn(minutes=1)
     resolved = await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (resolved.state, resolved.run_at, resolved.lookup_at, resolved.may_be_live) == (
@@ -119,7 +119,7 @@ async def test_resolving_as_live_records_the_receipt_of_the_person(harness: Stor
 
 @pytest.mark.parametrize("remote_id", [None, ""])
 async def test_resolving_as_live_needs_a_remote_id(harness: StoreHarness, remote_id: str | None) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     with pytest.raises(WrongUse, match="say which post") as refused:
         await harness.store.resolve_job(job.id, Done(remote_id=remote_id), ME)
     assert refused.value.field == "remote_id"
@@ -131,7 +131,7 @@ async def test_resolving_as_live_cannot_name_the_post_of_another_job(harness: St
     other = await harness.put()
     await harness.take()
     await harness.accept(other, "r1")
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     known = await harness.store.ledger(job.id)
     with pytest.raises(Conflict, match=f"belongs to job {other.id}"):
         await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
@@ -204,7 +204,7 @@ async def test_resolving_as_live_with_several_lost_calls_is_about_the_last(harne
 
 
 async def test_giving_up_records_no_fact_about_the_network(harness: StoreHarness) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     resolved = await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
     assert (resolved.state, resolved.may_be_live) == (State.FAILED, True)
     known = await harness.store.ledger(job.id)
@@ -217,7 +217,7 @@ async def test_giving_up_records_no_fact_about_the_network(harness: StoreHarness
 async def test_verdict_without_a_doubt_settles_the_whole_job(
     harness: StoreHarness, running_job: Job, verdict: Done | Retry | Reject
 ) -> None:
-    """The handler itself said that it does not know, although every visible call was answered."""
+    """The handler returned Unknown although every visible call has a receipt."""
     await harness.intend(running_job)
     await harness.accept(running_job, "r1")
     assert await harness.end(await harness.store.job(running_job.id), Unknown("who knows"))
@@ -229,7 +229,7 @@ async def test_verdict_without_a_doubt_settles_the_whole_job(
 
 
 async def test_running_lookup_refuses_a_verdict(harness: StoreHarness) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     harness.clock.turn(minutes=1)
     await harness.take(worker="w2")
     with pytest.raises(Conflict, match="it is running now"):
@@ -266,7 +266,7 @@ async def test_replay_of_half_a_thread_continues_and_cannot_be_edited(harness: S
 
 
 async def test_replay_of_a_given_up_job_is_uncertain_again(harness: StoreHarness) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
     with pytest.raises(Conflict, match="force"):
         await harness.store.replay_dead_letter(job.id, None, False, ME)
@@ -278,7 +278,7 @@ async def test_replay_of_a_given_up_job_is_uncertain_again(harness: StoreHarness
 
 
 async def test_a_replay_after_a_late_receipt_finds_it(harness: StoreHarness) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     await harness.store.resolve_job(job.id, Reject("nobody knows"), ME)
     await harness.accept(job, "r1")
     assert await harness.state(job) is State.FAILED

@@ -78,7 +78,7 @@ async def test_refused_request_does_not_fail_its_batch(harness: StoreHarness) ->
 
 
 async def test_many_callers_at_once_on_several_stores_make_each_post_once(harness: StoreHarness) -> None:
-    creators = [PostBatcher(harness.store), PostBatcher(await harness.another_store())]
+    creators = [PostBatcher(harness.store), PostBatcher(await harness.open_another_store())]
     both = [
         post_batcher.create(new_keyed_post(f"k{number % 20}", "same"))
         for number in range(60)

@@ -86,7 +86,7 @@ async def test_repetition_creates_all_if_the_first_call_was_lost(harness: StoreH
 
 
 async def test_many_calls_with_one_key_make_one_post(harness: StoreHarness) -> None:
-    others = [harness.store, await harness.another_store(), await harness.another_store()]
+    others = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     made = await asyncio.gather(*(create(others[turn % 3], make_spec(key="k")) for turn in range(12)))
     assert len({found.job.id for (found,) in made}) == 1
     assert sum(found.created for (found,) in made) == 1
@@ -169,7 +169,7 @@ async def test_a_job_that_is_no_post_is_not_edited_as_one(harness: StoreHarness)
 
 async def test_concurrent_edits_count_versions_one_by_one(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, make_spec(key="k"))
-    others = [harness.store, await harness.another_store()]
+    others = [harness.store, await harness.open_another_store()]
     edits = [
         others[turn % 2].edit_post(made.job.id, content(str(turn)), make_edit(made.job.id), b"{}", str(turn), ME)
         for turn in range(6)
@@ -232,7 +232,7 @@ async def test_concurrent_duties_fail_each_missed_post_once(harness: StoreHarnes
     until = harness.clock.later(minutes=1)
     made = await create(harness.store, *(make_spec(f"account {number}", until=until) for number in range(20)))
     harness.clock.turn(hours=1)
-    others = [harness.store, await harness.another_store(), await harness.another_store()]
+    others = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     missed = await asyncio.gather(*(store.fail_missed_posts(3600) for store in others))
     assert sorted(job.id for some in missed for job in some) == sorted(found.job.id for found in made)
 

@@ -81,7 +81,7 @@ async def test_receipt_with_any_text_is_stored(harness: StoreHarness, running_jo
 
 
 async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(harness: StoreHarness) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     harness.clock.turn(seconds=1)
     assert (await harness.accept(job, "r1")).lookup_at is None
     (again,) = await harness.take(worker="w2")
@@ -135,7 +135,7 @@ async def test_duplicate_of_one_step_is_not_reported_with_the_next_step(
 
 
 async def test_late_receipt_after_a_refusal_by_a_person_is_a_duplicate(harness: StoreHarness) -> None:
-    job = await harness.lost_answer()
+    job = await harness.add_uncertain_job()
     await harness.store.resolve_job(job.id, Retry("send again"), ME)
     harness.clock.turn(minutes=1)
     (again,) = await harness.take(worker="w2")
@@ -175,7 +175,7 @@ async def test_the_same_id_elsewhere_is_another_post(harness: StoreHarness, else
 async def test_concurrent_claims_of_a_remote_id_have_one_winner(harness: StoreHarness) -> None:
     jobs = await harness.put_many(2)
     await harness.take()
-    others = [await harness.another_store(), await harness.another_store()]
+    others = [await harness.open_another_store(), await harness.open_another_store()]
 
     async def claim(store_number: int) -> UUID | None:
         receipt = Receipt(remote_id="r1")
@@ -193,7 +193,7 @@ async def test_concurrent_claims_of_a_remote_id_have_one_winner(harness: StoreHa
 
 @LANES
 async def test_uncertain_job_is_claimed_at_its_lookup_time(harness: StoreHarness, lane: dict[str, str]) -> None:
-    job = await harness.lost_answer(**lane)
+    job = await harness.add_uncertain_job(**lane)
     harness.clock.turn(seconds=39)
     assert await harness.take(worker="w2") == []
     harness.clock.turn(seconds=2)
@@ -231,7 +231,7 @@ async def test_receipt_that_leaves_a_doubt_does_not_move_the_lookup_forward(harn
 
 
 async def test_a_lane_goes_on_while_one_of_its_jobs_waits_for_a_person(harness: StoreHarness) -> None:
-    job = await harness.lost_answer(account="acme")
+    job = await harness.add_uncertain_job(account="acme")
     other = await harness.put(account="acme")
     assert job.lookup_at is not None
     # Until then its call may still be under way, and an account makes one at a time.

@@ -130,7 +130,7 @@ async def test_concurrent_rescues_settle_each_job_once(harness: StoreHarness, fo
     heartbeats = (await harness.store.poll("observer", heartbeat=True)).heartbeats
     if found == "gone":
         await harness.store.unregister_worker("w1")
-    others = [harness.store, await harness.another_store(), await harness.another_store()]
+    others = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     rescues = await asyncio.gather(*(store.rescue(heartbeats, settlement.rescue_job) for store in others))
     rescued = [ending.job.id for endings in rescues for ending in endings]
     assert sorted(rescued) == sorted(ids(jobs))

@@ -111,7 +111,7 @@ async def test_started_jobs_of_one_account_take_no_slot_from_others(harness: Sto
 
 async def test_account_with_a_call_in_doubt_runs_no_other_job(harness: StoreHarness) -> None:
     started = await add_waiting_job(harness)
-    lost = await harness.lost_answer(account="acme", brand="shoes")
+    lost = await harness.add_uncertain_job(account="acme", brand="shoes")
     assert lost.lookup_at is not None
     assert started.run_at is not None
     harness.clock.now = lost.lookup_at - INSTANT

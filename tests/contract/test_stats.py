@@ -25,7 +25,7 @@ POLICY = RetryPolicy(3, Exponential(60))
 async def end(
     harness: StoreHarness, brand: str | None = None, *, error: str | None = None, channel: str = "bluesky"
 ) -> Job:
-    """A post of a brand that ends: well, or with an error."""
+    """Create a post of a brand and end it, with an error if one is given."""
     await harness.put(type=POST, channel=channel, brand=brand, account=f"{channel}:{brand}")
     [job] = await harness.take()
     settlement = COMPLETED if error is None else settle_job(job, Reject(error), POLICY, harness.clock(), 0)

@@ -64,7 +64,7 @@ async def test_idempotency_keys_are_separate_for_each_caller(harness: StoreHarne
 
 
 async def test_concurrent_requests_with_one_key_get_one_response(harness: StoreHarness) -> None:
-    stores = [harness.store, await harness.another_store(), await harness.another_store()]
+    stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     made = await asyncio.gather(*(create(harness, store=stores[number % 3]) for number in range(30)))
     assert sum(map(len, made)) == 1
     assert rows(harness) == (1, 1, 1, 0)

@@ -24,9 +24,9 @@ TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "max_open_ti
 
 
 @asynccontextmanager
-async def register_failing(app: Postino, channel: str = "shop", **told: Any) -> AsyncIterator[Postino]:
-    """The same database, where this channel has a circuit."""
-    again = ChannelConfig(retry_backoff={"base": 0, "factor": 1, "max": 0}, max_attempts=50, circuit=TRIPS | told)
+async def register_failing(app: Postino, channel: str = "shop", **settings: Any) -> AsyncIterator[Postino]:
+    """Open the same database with a circuit for this channel."""
+    again = ChannelConfig(retry_backoff={"base": 0, "factor": 1, "max": 0}, max_attempts=50, circuit=TRIPS | settings)
     async with Postino(replace(app.config, channels={channel: again})) as other:
         yield other
 
@@ -36,8 +36,8 @@ async def read_state(app: Postino, service: str = "shop") -> CircuitState:
 
 
 async def get_events(app: Postino) -> list[str]:
-    told = await app.store.events(Cursor(), 1000)
-    return [event.type for event in told if event.type.startswith("circuit.")]
+    events = await app.store.events(Cursor(), 1000)
+    return [event.type for event in events if event.type.startswith("circuit.")]
 
 
 async def test_failing_service_opens_its_circuit_and_is_probed_once(app: Postino) -> None:
@@ -61,9 +61,9 @@ async def test_failing_service_opens_its_circuit_and_is_probed_once(app: Postino
             for job in jobs:
                 assert (await wait_for_end(shop, job)).state is State.COMPLETED
         assert await read_state(shop) is CircuitState.CLOSED
-        told = await get_events(shop)
-        assert told[:2] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
-        assert told[-1] == EventType.CIRCUIT_CLOSED
+        events = await get_events(shop)
+        assert events[:2] == [EventType.CIRCUIT_OPENED, EventType.CIRCUIT_HALF_OPENED]
+        assert events[-1] == EventType.CIRCUIT_CLOSED
 
 
 async def is_open(app: Postino) -> bool:

@@ -21,7 +21,7 @@ class Clock:
 
 
 class Away:
-    """A store that never answers a claim."""
+    """A store whose claim never returns."""
 
     asked: ClaimRequest
 

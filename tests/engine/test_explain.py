@@ -50,7 +50,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """A job of the world: whose it is, when it is due, and what has become of it."""
+    """A job of the test: its owner, its due time and its state."""
 
     channel: str
     place: tuple[str | None, str | None]
@@ -129,7 +129,7 @@ def worlds() -> st.SearchStrategy[World]:
 
 
 def fill_channel() -> st.SearchStrategy[World]:
-    """A capped channel that one brand has nearly for itself."""
+    """Generate a capped channel that one brand nearly fills."""
     places = [("ada", "acme"), ("bob", "acme"), (None, "acme"), (None, "acme"), ("dan", "zeta")]
     jobs = plans(CHANNELS[:1], places, ("waiting", "running", "running", "uncertain", "uncertain", "asked"))
     caps = st.fixed_dictionaries({CHANNELS[0]: st.integers(2, 4)})
@@ -141,7 +141,7 @@ def later(minutes: int | None) -> datetime | None:
 
 
 async def build(desk: StoreHarness, world: World) -> None:
-    """What runs is taken while nothing is closed; what has become of the others is written before anybody looks."""
+    """Claim the running jobs while all gates are open, then write the states of the others."""
     await desk.hire("w1")
     await enqueue(desk, [plan for plan in world.jobs if plan.became == "running"])
     await desk.take()
@@ -185,7 +185,7 @@ async def enqueue(desk: StoreHarness, wanted: list[Plan]) -> list[Any]:
 
 
 async def take_all(desk: StoreHarness) -> set[Any]:
-    """All that claims take with slots enough, those behind others in their line in their turn."""
+    """Claim until no job is left, with enough slots."""
     taken = set()
     while jobs := await desk.take():
         taken |= {job.id for job in jobs}
@@ -214,7 +214,7 @@ async def check(database: Database, world: World) -> None:
 
 
 def agrees(told: Explanation, free_at: datetime | None) -> None:
-    """The parts of an explanation do not contradict each other."""
+    """Check that the parts of an explanation agree."""
     assert told.runnable == all(blocker.kind in WORKER_BLOCKERS for blocker in told.blockers)
     if told.eta is None:
         passing = any(blocker.kind is BlockerKind.CAP and blocker.until_at is None for blocker in told.blockers)
@@ -225,7 +225,7 @@ def agrees(told: Explanation, free_at: datetime | None) -> None:
 
 
 async def check_etas(desk: StoreHarness, free_at: dict[Any, datetime | None]) -> None:
-    """Once what runs has ended, each is taken at its time: not a moment earlier, and not later."""
+    """Check that each job is claimed exactly at its ETA once the running jobs have ended."""
     for job in await desk.store.jobs(EVERY_JOB):
         if job.state is State.RUNNING:
             assert await desk.settle(job, COMPLETED)
@@ -255,7 +255,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def fresh(request: pytest.FixtureRequest) -> Callable[[], Database]:
-    """An empty database, as often as one asks for it."""
+    """Return a function that creates an empty database."""
     if request.param == "sqlite":
         template: Path = request.getfixturevalue("template")
 

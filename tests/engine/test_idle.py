@@ -110,7 +110,7 @@ async def test_ending_job_lets_the_next_start_at_once(
 
 
 def waits(app: Postino, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """How the worker's rests end from now on: True by a hint, False by time."""
+    """Record how each wait of the worker ends: True by a wake-up, False by a timeout."""
     results: list[bool] = []
     wait = app.wakeup.wait
 

@@ -37,7 +37,7 @@ class Unprintable(BaseException):
 
 
 class Strict(BaseModel):
-    """Its validator has a bug of its own."""
+    """A payload model whose validator raises."""
 
     @model_validator(mode="before")
     @classmethod

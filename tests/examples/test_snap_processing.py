@@ -72,7 +72,7 @@ def words(command: str) -> list[str]:
 
 
 def jobs(url: str) -> dict[str, dict[str, Any]]:
-    """The view, by the name of the file."""
+    """Return the rows of the view by file name."""
     with psycopg.connect(url, row_factory=dict_row) as connection:
         found = connection.execute(
             "SELECT snap.file, snap.starts, snap.processed_at, job.*"

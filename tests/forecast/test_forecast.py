@@ -247,7 +247,7 @@ async def test_forecast_fills_exactly_the_slots_of_all_workers(day: Day) -> None
 
 
 class FakeWakeup:
-    """The wake-up of a worker whose day goes on when it has nothing left to do."""
+    """A wake-up that advances the virtual clock when the worker is idle."""
 
     def __init__(self) -> None:
         self.idle = asyncio.Event()
@@ -279,7 +279,7 @@ class NoHttp:
 
 
 class LiveWorker:
-    """A real worker on a real store; its jobs take ten seconds of a virtual clock."""
+    """Run a real worker on a real store; each job takes ten seconds of the virtual clock."""
 
     def __init__(self, day: Day, folder: Path) -> None:
         self.day = day

@@ -28,7 +28,7 @@ HERE = "http://127.0.0.1:8790"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data directory with the forum of the page, under a name that no other test has imported."""
+    """Create a data directory with the plug-in of the docs, under a unique module name."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / f"{tmp_path.name}.py").write_text(FORUM)
     return tmp_path

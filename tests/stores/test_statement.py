@@ -70,7 +70,7 @@ def test_query_defined_twice_is_an_error_that_names_the_file(tmp_path: Path) -> 
 
 
 def test_text_that_both_dialects_share_is_written_once() -> None:
-    """A query in both folders whose statements are equal belongs into shared/."""
+    """A query that is equal in both folders belongs in shared/."""
     own = {path.name for path in (SQL / "postgres").glob("*.sql")} & {
         path.name for path in (SQL / "sqlite").glob("*.sql")
     }

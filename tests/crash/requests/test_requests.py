@@ -86,7 +86,7 @@ def database_url(template: TemplateDatabase, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 async def app(database_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
-    """The application in this process, to look at the database with."""
+    """Open the application in this process, to read the database."""
     async with open_app(tmp_path, database_url) as app:
         yield app
 
