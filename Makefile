@@ -6,6 +6,8 @@
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
 PYTEST := $(BIN)/python -m pytest -n 3
+# Tests that start servers, or explore at length: not part of the inner loop.
+SERVICES := api cli client docs fuzz sandbox simulation
 BENCH = $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE))
 
 help:  ## list the targets
@@ -31,8 +33,8 @@ lint: setup  ## ruff format --check and ruff check
 types: setup  ## mypy --strict
 	@$(BIN)/mypy $(CODE)
 
-check: setup lint types  ## the inner loop: lint, types, architecture, fast tests on SQLite
-	@$(PYTEST) -q -m "not postgres and not slow and not crash"
+check: setup lint types  ## the inner loop: lint, types, architecture, rules, stores and engine on SQLite
+	@$(PYTEST) -q -m "not postgres and not slow and not crash" $(SERVICES:%=--ignore=tests/%)
 
 test: setup servers lint types  ## everything that CI runs
 	@$(PYTEST)

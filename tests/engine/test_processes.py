@@ -18,6 +18,8 @@ from postino.stores.records import ClaimRequest, JobFilter, WorkerInfo
 from postino.values.job import new_id
 from tests.engine.conftest import wait_for, wait_for_end
 
+pytestmark = pytest.mark.slow  # every test starts processes
+
 Start = Callable[..., "subprocess.Popen[str]"]
 Records = Callable[[], list[list[str]]]
 

@@ -116,7 +116,7 @@ class Telegram:
     promise = Promise(
         PromiseClass.D,
         "A bot cannot read what it has sent, and Telegram does not recognise a repeated message. After a lost "
-        "response, Postino sends nothing again; a person looks and decides.",
+        "response, Postino sends nothing again; a person looks at the chat and decides.",
     )
     timeout = timedelta(seconds=30)
     visibility = timedelta(0)
