@@ -177,9 +177,9 @@ class DocRunner:
             command += " || [ $? -eq 28 ]"
         if answered is None:
             return self.run(["bash", "-c", command.replace("curl ", "curl --fail --silent --show-error ", 1)])
-        said = self.run(["bash", "-c", command.replace("curl ", "curl --silent -w '\n%{http_code}' ", 1)])
-        body, _, status = said.rpartition("\n")
-        assert status == answered, f"{command}\n{said}"
+        result = self.run(["bash", "-c", command.replace("curl ", "curl --silent -w '\n%{http_code}' ", 1)])
+        body, _, status = result.rpartition("\n")
+        assert status == answered, f"{command}\n{result}"
         return body
 
     def run(self, command: list[str], folder: Path | None = None) -> str:
@@ -187,8 +187,8 @@ class DocRunner:
             done = self.forker.run(command[1:], folder or self.folder, self.environment)
         else:
             done = ran(command, folder or self.folder, self.environment)
-        said = f"{shlex.join(command)[:200]}: exit code {done.code}\n{done.out}{done.err}"
-        assert done.code == 0, said
+        message = f"{shlex.join(command)[:200]}: exit code {done.code}\n{done.out}{done.err}"
+        assert done.code == 0, message
         return done.out
 
     def start(self, command: str, sign: str | None) -> None:
@@ -223,9 +223,9 @@ class DocRunner:
             self.greeting += read_from(self.terminal).decode()
             assert process.poll() is None, self.greeting
         for place, named in ((API, "API"), (SANDBOX, "Sandbox feed")):
-            found = re.search(rf"^  {named} +(http://[^/]+)", self.greeting, re.MULTILINE)
-            assert found, self.greeting
-            self.places[place] = found[1]
+            result = re.search(rf"^  {named} +(http://[^/]+)", self.greeting, re.MULTILINE)
+            assert result, self.greeting
+            self.places[place] = result[1]
 
     def check_feed(self) -> None:
         """What the pages have published is out, and once."""
@@ -278,10 +278,10 @@ def plain(text: str) -> list[str]:
 def compare_events(shown: str, real: str, where: str) -> None:
     """As many lines as are shown, with the same names; what is JSON has the same names in it, too."""
     for line, other in zip(shown.splitlines(), real.splitlines(), strict=False):
-        (name, _, said), (real_name, _, really_said) = line.partition(": "), other.partition(": ")
+        (name, _, result), (real_name, _, really_said) = line.partition(": "), other.partition(": ")
         assert name == real_name, f"{where}: {line} is shown, and it is {other}"
         if name == "data":
-            compare(json.loads(said) | {"data": "…"}, json.loads(really_said), where)
+            compare(json.loads(result) | {"data": "…"}, json.loads(really_said), where)
     assert len(shown.splitlines()) <= len(real.splitlines()), f"{where}\n{real}"
 
 

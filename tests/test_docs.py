@@ -55,9 +55,9 @@ def test_the_diagram_shows_every_legal_move_and_no_other() -> None:
 
 def test_the_table_of_moves_has_every_legal_move_and_no_other() -> None:
     rows = table(LIFECYCLE, "from", "to", "who", "what is written with it")
-    told = [(code(row["from"]), code(row["to"])) for row in rows]
-    assert len(told) == len(set(told))
-    assert set(told) == ALL_MOVES
+    results = [(code(row["from"]), code(row["to"])) for row in rows]
+    assert len(results) == len(set(results))
+    assert set(results) == ALL_MOVES
 
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -89,10 +89,10 @@ def test_the_table_of_outcomes_matches_the_settlements() -> None:
     for row in rows:
         outcome, attempts = ENDINGS[row["outcome"]]
         decided = settle_job(make_running_job(attempts), outcome, POLICY, NOW, jitter=0)
-        told = codes(row["state"])
-        assert told == [decided.state] + ([decided.cause] if decided.cause else []), row
+        result = codes(row["state"])
+        assert result == [decided.state] + ([decided.cause] if decided.cause else []), row
         assert row["attempt"] == ("given back" if decided.refund else "spent"), row
-        assert (decided.run_at == LATER) == (told == ["pending"]), row
+        assert (decided.run_at == LATER) == (result == ["pending"]), row
 
 
 def test_the_docs_list_the_causes_of_dead_letters_and_their_replay() -> None:
@@ -193,21 +193,21 @@ def test_the_excerpt_of_the_store_matches_the_code() -> None:
 
 def test_the_tables_are_those_the_migrations_make() -> None:
     rows = table(ARCHITECTURE, "table", "what it holds, and why apart")
-    told = {name for row in rows for name in codes(row["table"])}
+    results = {name for row in rows for name in codes(row["table"])}
     for dialect, prefix in (("postgres", r"postino\."), ("sqlite", "postino_")):
         made = {
             name for step in load_migrations(dialect) for name in re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql)
         }
-        assert told == made | {"migrations"}, dialect
+        assert results == made | {"migrations"}, dialect
 
 
 def test_the_glossary_explains_our_own_terms() -> None:
-    told = {word for row in table(DOCS / "glossary.md", "word", "meaning") for word in row["word"].split(", ")}
+    results = {word for row in table(DOCS / "glossary.md", "word", "meaning") for word in row["word"].split(", ")}
     words = (
         "job post account content lane hint gate outcome step intent receipt event channel queue claim lease network "
         "ledger uncertain quarantine rescue duty blackout sandbox vault lookup duplicate heartbeat attempt"
     )
-    assert set(words.split()) <= told
+    assert set(words.split()) <= results
 
 
 # --- Commands
@@ -220,11 +220,11 @@ def typer_commands() -> dict[str, Any]:
     def under(command: Any, path: str) -> dict[str, Any]:
         if not hasattr(command, "commands"):
             return {path: command}
-        found: dict[str, Any] = {}
+        body: dict[str, Any] = {}
         for name, child in command.commands.items():
             if not child.hidden:
-                found |= under(child, f"{path} {name}".strip())
-        return found
+                body |= under(child, f"{path} {name}".strip())
+        return body
 
     return under(typer.main.get_command(cli), "")
 
@@ -235,8 +235,8 @@ def find_commands(text: str) -> set[str]:
 
 
 def test_every_command_is_documented() -> None:
-    told = [name for row in table(OPERATING, "command", "what it does") for name in codes(row["command"])]
-    assert {name.removeprefix("postino ") for name in told} == set(typer_commands())
+    results = [name for row in table(OPERATING, "command", "what it does") for name in codes(row["command"])]
+    assert {name.removeprefix("postino ") for name in results} == set(typer_commands())
 
 
 @pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: page.name)
@@ -259,13 +259,13 @@ def test_every_option_that_is_shown_exists(page: Path) -> None:
 
 def list_shown_options(page: Path) -> list[tuple[str, list[str]]]:
     lines = [line for block in blocks(page) for line in block.commands] + codes(documents.prose(page))
-    found = []
+    results = []
     for line in lines:
         for command in sorted(typer_commands(), key=len, reverse=True):
             if re.match(rf"(\S*/)?postino {command}\b", line):
-                found.append((command, re.findall(r"(?<=\s)--[a-z-]+", line)))
+                results.append((command, re.findall(r"(?<=\s)--[a-z-]+", line)))
                 break
-    return found
+    return results
 
 
 def test_every_make_target_that_is_named_exists() -> None:

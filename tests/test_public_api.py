@@ -40,5 +40,7 @@ def test_every_public_name_can_be_imported() -> None:
 
 
 def test_docs_list_exactly_the_public_names() -> None:
-    told = [name for row in table(ROOT / "docs" / "extending.md", "name", "what it is") for name in codes(row["name"])]
-    assert sorted(told) == PUBLIC
+    results = [
+        name for row in table(ROOT / "docs" / "extending.md", "name", "what it is") for name in codes(row["name"])
+    ]
+    assert sorted(results) == PUBLIC

@@ -10,16 +10,16 @@ from tests.api.processes import Client, Reply, Server
 PASSWORD = "correct horse"
 
 
-def with_key(server: Server, role: str, **said: Any) -> Client:
+def with_key(server: Server, role: str, **fields: Any) -> Client:
     """A client with its own API key."""
-    made = server.api.ask("POST", "/v1/api-keys", {"name": f"{role} {uuid4()}", "role": role, **said})
+    made = server.api.ask("POST", "/v1/api-keys", {"name": f"{role} {uuid4()}", "role": role, **fields})
     assert made.status == 201, made
     return Client(server.api.url, {"Authorization": f"Bearer {made.json['key']}"})
 
 
-def add_user(server: Server, name: str, role: str = "editor", **said: Any) -> str:
+def add_user(server: Server, name: str, role: str = "editor", **fields: Any) -> str:
     """Their id."""
-    made = server.api.ask("POST", "/v1/users", {"name": name, "role": role, "password": PASSWORD, **said})
+    made = server.api.ask("POST", "/v1/users", {"name": name, "role": role, "password": PASSWORD, **fields})
     assert made.status == 201, made
     return str(made.json["id"])
 
@@ -33,6 +33,6 @@ def get_cookie(reply: Reply) -> str:
 
 
 def browser(server: Server, reply: Reply, *, token: bool = True) -> Client:
-    """Signed in by this answer; without its token as somebody who only has the cookie."""
-    said = {"X-CSRF-Token": reply.json["csrf_token"]} if token else {}
-    return Client(server.api.url, {"Cookie": get_cookie(reply), **said})
+    """Return a client with the session of this response; without its token it only has the cookie."""
+    headers = {"X-CSRF-Token": reply.json["csrf_token"]} if token else {}
+    return Client(server.api.url, {"Cookie": get_cookie(reply), **headers})

@@ -40,9 +40,9 @@ async def run_due_jobs(household: Process, ending: Callable[[Job], Outcome]) -> 
         await store.close()
 
 
-def put(client: Client, **said: Any) -> Any:
+def put(client: Client, **fields: Any) -> Any:
     """Create a job of a test's own type."""
-    reply = client.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, **said})
+    reply = client.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, **fields})
     assert reply.status in (200, 201), reply
     return reply.json
 
@@ -58,7 +58,7 @@ def key_for(household: Process, *brands: str, role: str = "owner") -> Client:
 def same_refusal(one: Reply, other: Reply, *names: str) -> bool:
     """Tell whether two 404 responses differ only in these names."""
     first, second = (dict(reply.json) | {"request_id": None} for reply in (one, other))
-    said = [str(it["detail"]) for it in (first, second)]
+    results = [str(it["detail"]) for it in (first, second)]
     for name in names:
-        said = [words.replace(name, "…") for words in said]
-    return one.status == other.status == 404 and said[0] == said[1]
+        results = [words.replace(name, "…") for words in results]
+    return one.status == other.status == 404 and results[0] == results[1]

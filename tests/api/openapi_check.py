@@ -45,10 +45,10 @@ def list_patterns() -> list[tuple[re.Pattern[str], str]]:
 
 def operation_at(method: str, address: str) -> tuple[str, Mapping[str, Any]] | None:
     """Return the path and operation of a request; None if it is not documented."""
-    asked = urlsplit(address).path
-    path = next((path for pattern, path in list_patterns() if pattern.fullmatch(asked)), None)
-    found = None if path is None else document()["paths"][path].get(method.lower())
-    return None if path is None or found is None else (path, found)
+    result = urlsplit(address).path
+    path = next((path for pattern, path in list_patterns() if pattern.fullmatch(result)), None)
+    reply = None if path is None else document()["paths"][path].get(method.lower())
+    return None if path is None or reply is None else (path, reply)
 
 
 @cache

@@ -110,9 +110,9 @@ class Process:
     def interrupt(self) -> str:
         """Interrupt the whole group, as Ctrl-C does."""
         os.killpg(self.process.pid, signal.SIGINT)
-        said = self.end()
-        assert self.process.returncode == 0, said
-        return said
+        result = self.end()
+        assert self.process.returncode == 0, result
+        return result
 
     def __enter__(self) -> Self:
         return self
@@ -173,10 +173,10 @@ def eventually(look: Callable[[], Any], instead: Callable[[], Any] = lambda: Non
     end = time.monotonic() + DEADLINE
     while True:
         try:
-            found = look()
+            result = look()
         except (OSError, http.client.HTTPException):
-            found = None
-        if found:
-            return found
+            result = None
+        if result:
+            return result
         assert time.monotonic() < end, instead()
         time.sleep(0.02)

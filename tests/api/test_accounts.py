@@ -34,7 +34,7 @@ def test_created_account_never_shows_its_credentials(server: Server) -> None:
         server.api.ask("GET", "/v1/audit").body,
         (server.folder / "postino.db").read_bytes(),
     ]
-    assert not any(SECRET.encode() in told for told in everything)
+    assert not any(SECRET.encode() in item for item in everything)
     again = server.api.ask("POST", "/v1/accounts", MASTODON)
     assert again.status == 409
     assert "Reconnect" in again.json["detail"]

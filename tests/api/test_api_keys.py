@@ -50,15 +50,15 @@ def test_key_expires(server: Server) -> None:
 def test_keys_are_listed_in_pages(server: Server) -> None:
     for number in range(3):
         with_key(server, "viewer", name=f"page {number}")
-    seen: list[str] = []
+    results: list[str] = []
     path: str | None = "/v1/api-keys?limit=2"
     while path:
         answer = server.api.get(path)
         assert len(answer["data"]) <= 2
-        seen += [key["id"] for key in answer["data"]]
+        results += [key["id"] for key in answer["data"]]
         path = answer["next_cursor"] and f"/v1/api-keys?limit=2&cursor={answer['next_cursor']}"
-    assert len(seen) == len({*seen}) >= 3
-    assert seen == sorted(seen)
+    assert len(results) == len({*results}) >= 3
+    assert results == sorted(results)
 
 
 @pytest.mark.parametrize(

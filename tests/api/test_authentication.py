@@ -79,8 +79,8 @@ def test_secrets_are_not_in_logs_responses_files_or_audit_trail(tmp_path: Path) 
         secret = [made, PASSWORD, get_cookie(reply).partition(".")[2], reply.json["csrf_token"], "a wrong password"]
         secret += ["a password typed as a name"]
         server.process.terminate()
-        said = server.end()
-    refused = [json.loads(line) for line in said.splitlines() if "sign_in.refused" in line]
+        result = server.end()
+    refused = [json.loads(line) for line in result.splitlines() if "sign_in.refused" in line]
     assert [(line["user"], line["address"], line["wait"]) for line in refused] == [
         ("ada", "127.0.0.1", None),
         (None, "127.0.0.1", None),
@@ -88,7 +88,7 @@ def test_secrets_are_not_in_logs_responses_files_or_audit_trail(tmp_path: Path) 
     ]
     stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file()).decode("latin-1")
     for word in secret:
-        assert word not in said
+        assert word not in result
         assert word not in "".join(answers)
         assert word not in stored
 

@@ -164,10 +164,10 @@ class Theirs:
 @pytest.fixture(scope="module")
 def theirs(server: Server) -> Theirs:
     desk = LocalQueue(server.folder)
-    said: dict[str, Any] = {"brand": "theirs", "channel": MARK}
-    dead = desk.add_settled_job(Reject(f"{MARK} failed"), account=f"{MARK} 1", **said)
-    uncertain = desk.add_settled_job(Unknown(f"{MARK} is lost"), account=f"{MARK} 2", **said)
-    pending = desk.enqueue(at=datetime.now(UTC) + timedelta(days=1), account=f"{MARK} 3", **said)
+    fields: dict[str, Any] = {"brand": "theirs", "channel": MARK}
+    dead = desk.add_settled_job(Reject(f"{MARK} failed"), account=f"{MARK} 1", **fields)
+    uncertain = desk.add_settled_job(Unknown(f"{MARK} is lost"), account=f"{MARK} 2", **fields)
+    pending = desk.enqueue(at=datetime.now(UTC) + timedelta(days=1), account=f"{MARK} 3", **fields)
     where = {"handle": THERE.partition(":")[2], "credentials": {"password": "x"}}
     desk.perform(lambda app: app.accounts.add("bluesky", **where, brand="theirs"))  # type: ignore[arg-type]
     client = with_key(server, "owner", brands=["theirs"])
@@ -197,12 +197,12 @@ def test_things_of_other_brands_get_the_same_404_as_missing_ones(server: Server,
         body = None if method in ("GET", "DELETE") else needed if needed in NEEDED.values() or method == "PATCH" else {}
         names = theirs.names(path)
         answers = []
-        for said in (names, {}):
-            reply = client.ask(method, fill_in(path, **said), body)
-            told = reply.json.get("detail", "")
+        for item in (names, {}):
+            reply = client.ask(method, fill_in(path, **item), body)
+            result = reply.json.get("detail", "")
             for name in (*names.values(), NOBODYS, *NAMES.values()):
-                told = told.replace(name, "…")
-            answers.append((reply.status, told))
+                result = result.replace(name, "…")
+            answers.append((reply.status, result))
         if answers[0] != answers[1] or answers[0][0] != 404:
             wrong.append((method, path, answers))
     assert wrong == []
@@ -227,13 +227,13 @@ def test_lists_do_not_show_things_of_other_brands(server: Server, theirs: Theirs
         path = route.path
         if route.method != "GET" or route.all_brands or "{" in path or path == "/v1/events":
             continue
-        asked = path + ASKED.get(path, "")
+        result = path + ASKED.get(path, "")
         for query in ("", "brand=theirs"):
-            reply = ours.ask("GET", asked + (("&" if "?" in asked else "?") + query if query else ""))
+            reply = ours.ask("GET", result + (("&" if "?" in result else "?") + query if query else ""))
             assert reply.status == 200 or (query and reply.status == 422), (path, query, reply)
             assert MARK not in reply.body.decode(), (path, query)
             assert query or "theirs" not in reply.body.decode(), path
-        if MARK in theirs.client.ask("GET", asked).body.decode():
+        if MARK in theirs.client.ask("GET", result).body.decode():
             shown.append(path)
     lists = {"posts", "accounts", "jobs", "dead-letters", "dead-letters/groups", "uncertain", "drafts", "calendar"}
     assert {f"/v1/{name}" for name in lists} <= {*shown}
@@ -245,17 +245,17 @@ def test_account_of_another_brand_cannot_be_used(server: Server, theirs: Theirs)
     for path in ("/v1/posts", "/v1/drafts"):
         foreign, missing = (client.ask("POST", path, {"text": "x", "accounts": [it]}) for it in (THERE, nobody))
         assert foreign.status == missing.status == 422
-        said = [foreign.json["detail"].replace(THERE, "…"), missing.json["detail"].replace(nobody, "…")]
-        assert said[0] == said[1]
-        assert MARK not in said[0]
+        results = [foreign.json["detail"].replace(THERE, "…"), missing.json["detail"].replace(nobody, "…")]
+        assert results[0] == results[1]
+        assert MARK not in results[0]
 
 
 def test_counts_leave_out_other_brands(server: Server, theirs: Theirs) -> None:
     ours, nobodys = (with_key(server, "owner", brands=[brand]) for brand in ("ours", "nobodys"))
     parents = f"/v1/jobs?parent={theirs.pending}"
     for path in ("/v1/stats", "/v1/stats?brand=theirs", "/v1/brands", "/v1/quotas", parents):
-        told = [client.get(path) | {"since_at": None, "until_at": None} for client in (ours, nobodys)]
-        assert told[0] == told[1], path
+        results = [client.get(path) | {"since_at": None, "until_at": None} for client in (ours, nobodys)]
+        assert results[0] == results[1], path
     assert [brand["brand"] for brand in theirs.client.get("/v1/brands")["data"]] == ["theirs"]
 
 
@@ -274,9 +274,9 @@ def test_bulk_actions_do_not_reach_other_brands(server: Server, theirs: Theirs) 
     for path, body in deeds:
         for wanted in ({"brand": "theirs"}, {"channel": MARK}, {"account": f"{MARK} 1"}, {"account": THERE}):
             assert ours.ask("POST", path, body | {"filter": wanted}).json["data"] == [], (path, wanted)
-        told = ours.ask("POST", path, body | {"ids": [*jobs, NOBODYS]}).json["data"]
-        said = {one["detail"].replace(one["id"], "…") for one in told}
-        assert ([one["status"] for one in told], len(said)) == ([404] * 5, 1), (path, told)
+        result = ours.ask("POST", path, body | {"ids": [*jobs, NOBODYS]}).json["data"]
+        results = {one["detail"].replace(one["id"], "…") for one in result}
+        assert ([one["status"] for one in result], len(results)) == ([404] * 5, 1), (path, result)
     assert server.api.get("/v1/audit?limit=1")["data"] == before
 
 
@@ -312,7 +312,7 @@ def test_conflict_reveals_nothing_about_another_brand(server: Server, theirs: Th
     ]
     assert [reply.status for reply in replies] == [409, 409, 409, 409, 422, 422], replies
     for reply in replies:
-        told = reply.body.decode().replace(THERE, "…")
-        assert not any(secret in told for secret in (MARK, "theirs", "reconnect", first.json["id"])), told
+        result = reply.body.decode().replace(THERE, "…")
+        assert not any(secret in result for secret in (MARK, "theirs", "reconnect", first.json["id"])), result
     assert ours.ask("POST", "/v1/drafts", {"text": "Ours"}, Idempotency_Key="the same").status == 201
     assert first.json["id"] not in ours.ask("GET", "/v1/jobs").body.decode()

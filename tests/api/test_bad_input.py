@@ -96,7 +96,7 @@ class Table:
         return ids | more | named | {"fault_id": "1"}
 
     def good_bodies(self) -> dict[str, Any]:
-        said = {
+        fields = {
             "text": "Hello",
             "title": "Title",
             "hashtags": ["rome"],
@@ -113,15 +113,15 @@ class Table:
         chosen = {"state": ["failed"], "type": "x", "before": nobody[0], "limit": 1}
         resolve = {"verdict": "give_up"} | reason
         return {
-            "/v1/posts": said | {"accounts": [ACCOUNT], "at": LATER},
-            "/v1/posts/validate": said | {"accounts": [ACCOUNT], "at": LATER},
+            "/v1/posts": fields | {"accounts": [ACCOUNT], "at": LATER},
+            "/v1/posts/validate": fields | {"accounts": [ACCOUNT], "at": LATER},
             "/v1/posts/{post_id}": {"publish_until": "2036-01-01T00:00:00Z"},
             "/v1/posts/{post_id}/publish-now": reason,
             "/v1/posts/{post_id}/cancel": reason,
             "/v1/posts/{post_id}/replay": reason,
             "/v1/posts/{post_id}/resolve": resolve,
-            "/v1/drafts": said | {"accounts": [ACCOUNT], "at": LATER},
-            "/v1/drafts/{draft_id}": said | {"at": LATER},
+            "/v1/drafts": fields | {"accounts": [ACCOUNT], "at": LATER},
+            "/v1/drafts/{draft_id}": fields | {"at": LATER},
             "/v1/drafts/{draft_id}/schedule": {"at": LATER},
             "/v1/accounts": {"network": "bluesky", "handle": "eve.test", "credentials": {"password": "x"}},
             "/v1/accounts/{account_id}/reconnect": {"credentials": {"password": "x"}},
@@ -201,7 +201,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_invalid_body_field_is_named_and_changes_nothing(table: Table) -> None:
-    before, wrong, asked = table.rows(), [], 0
+    before, wrong, count = table.rows(), [], 0
     for method, path, operation in table.document.operations():
         schema = table.document.get_body(operation)
         if schema is None:
@@ -210,26 +210,26 @@ def test_invalid_body_field_is_named_and_changes_nothing(table: Table) -> None:
         for case in table.document.wrong_in(schema, table.bodies[path]):
             if path.startswith("/v1/drafts") and case.value == "2020-01-01T00:00:00Z":
                 continue  # a draft waits for whoever gives it another time
-            asked += 1
-            status, told = table.ask(method, table.fill_in(path), case.body)
-            if path == "/v1/posts/validate" and status == 200 and not told["valid"]:
-                status, told = 422, told["problems"][0]
-            if not 400 <= status < 500 or not blames(told, case):
-                wrong.append(f"{method} {path} {case}: {status} {str(told)[:300]}")
+            count += 1
+            status, value = table.ask(method, table.fill_in(path), case.body)
+            if path == "/v1/posts/validate" and status == 200 and not value["valid"]:
+                status, value = 422, value["problems"][0]
+            if not 400 <= status < 500 or not blames(value, case):
+                wrong.append(f"{method} {path} {case}: {status} {str(value)[:300]}")
     assert not wrong, "\n".join(wrong)
-    assert asked > 2000, "nothing would be proven"
+    assert count > 2000, "too few cases"
     assert table.rows() == before
 
 
-def blames(told: Any, case: Wrong) -> bool:
+def blames(value: Any, case: Wrong) -> bool:
     """Return whether the error names the field or its parent; a time without a zone names the zone."""
-    field = told.get("field") or ""
+    field = value.get("field") or ""
     meant = (case.place, "timezone" if case.value == NO_ZONE else case.place)
     return bool(field) and any(place.startswith(field) or field.startswith(place) for place in meant)
 
 
 def test_invalid_query_parameter_is_named(table: Table) -> None:
-    before, wrong, asked = table.rows(), [], 0
+    before, wrong, count = table.rows(), [], 0
     for method, path, operation in table.document.operations():
         names = {one["name"]: one["schema"] for one in operation.get("parameters", ()) if one["in"] == "query"}
         if method != "GET" and path not in ("/v1/blackouts", "/v1/imports"):
@@ -237,33 +237,33 @@ def test_invalid_query_parameter_is_named(table: Table) -> None:
         for name, text in wrong_questions(names):
             if path.startswith(ANYTHING_GOES) or (path, name) in PLACES_BY_NAME or (path, text) == ("/v1/audit", "7"):
                 continue
-            asked += 1
+            count += 1
             body = table.bodies.get(path) if method == "POST" else None
             rest = "".join(f"&{it}" for it in ASKED.get(path, ()) if not it.startswith(name))
-            status, told = table.ask(method, f"{table.fill_in(path)}?{name}={text}{rest}", body)
-            if status != 422 or told.get("field") not in (name, *OTHERWISE.get(name, ())):
-                wrong.append(f"{method} {path}?{name}={text[:40]}: {status} {str(told)[:200]}")
+            status, value = table.ask(method, f"{table.fill_in(path)}?{name}={text}{rest}", body)
+            if status != 422 or value.get("field") not in (name, *OTHERWISE.get(name, ())):
+                wrong.append(f"{method} {path}?{name}={text[:40]}: {status} {str(value)[:200]}")
     assert not wrong, "\n".join(wrong)
-    assert asked > 500, "nothing would be proven"
+    assert count > 500, "too few cases"
     assert table.rows() == before
 
 
 def test_invalid_id_is_named_or_not_found(table: Table) -> None:
-    before, wrong, asked = table.rows(), [], 0
+    before, wrong, count = table.rows(), [], 0
     for method, path, operation in table.document.operations():
         for one in operation.get("parameters", ()):
             if one["in"] != "path":
                 continue
             for text in WRONG_IDS:
-                asked += 1
+                count += 1
                 whole = table.fill_in(path.replace(f"{{{one['name']}}}", text))
                 body = table.bodies.get(path, {}) if method in ("POST", "PATCH") else None
-                status, told = table.ask(method, whole, body)
-                named = status == 422 and told["field"] == one["name"]
-                if (not named and status not in (404, 405)) or "detail" not in told:
-                    wrong.append(f"{method} {whole[:100]}: {status} {str(told)[:200]}")
+                status, value = table.ask(method, whole, body)
+                named = status == 422 and value["field"] == one["name"]
+                if (not named and status not in (404, 405)) or "detail" not in value:
+                    wrong.append(f"{method} {whole[:100]}: {status} {str(value)[:200]}")
     assert not wrong, "\n".join(wrong)
-    assert asked > 200, "nothing would be proven"
+    assert count > 200, "too few cases"
     assert table.rows() == before
 
 
@@ -271,11 +271,11 @@ def test_invalid_csv_file_is_reported_and_not_saved(table: Table) -> None:
     before = table.rows()
     for file, words in FILES.items():
         begun_at = time.monotonic()
-        status, told = table.ask("POST", "/v1/imports", file)
-        assert status == 200, told
-        assert words in " ".join(fault["message"] for fault in told["faults"]), told["faults"]
-        status, told = table.ask("POST", f"/v1/imports?commit=true&token={told['token']}", b"")
-        assert (status, told["created"]) == (201, 0), told
+        status, result = table.ask("POST", "/v1/imports", file)
+        assert status == 200, result
+        assert words in " ".join(fault["message"] for fault in result["faults"]), result["faults"]
+        status, result = table.ask("POST", f"/v1/imports?commit=true&token={result['token']}", b"")
+        assert (status, result["created"]) == (201, 0), result
         assert time.monotonic() - begun_at < 10, words
     after = table.rows()
     assert after | {"imports": 0} == before | {"imports": 0}
@@ -284,6 +284,6 @@ def test_invalid_csv_file_is_reported_and_not_saved(table: Table) -> None:
 def test_server_still_works_and_logged_no_internal_error(table: Table) -> None:
     assert table.server.api.get("/health/ready") == {"status": "ready"}
     table.server.process.terminate()
-    said = table.server.end()
-    assert "Traceback" not in said
-    assert "api.internal_error" not in said
+    result = table.server.end()
+    assert "Traceback" not in result
+    assert "api.internal_error" not in result

@@ -58,9 +58,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
         assert server.api.get("/health/ready") == {"status": "ready"}
         server.process.terminate()
-        said = server.end()
-        assert "Traceback" not in said, said
-        assert all(json.loads(line)["level"] == "info" for line in said.splitlines()), said
+        result = server.end()
+        assert "Traceback" not in result, result
+        assert all(json.loads(line)["level"] == "info" for line in result.splitlines()), result
 
 
 @pytest.fixture(autouse=True)
@@ -78,15 +78,15 @@ def connect(server: Server) -> socket.socket:
 
 
 def head(server: Server, path: str = "/v1/jobs", *, stranger: bool = False, **headers: str) -> bytes:
-    said = {"Host": "localhost", **({} if stranger else server.api.headers), **headers}
-    lines = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in said.items())
+    fields = {"Host": "localhost", **({} if stranger else server.api.headers), **headers}
+    lines = "".join(f"{name.replace('_', '-')}: {text}\r\n" for name, text in fields.items())
     return f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode()
 
 
 def answer(opened: socket.socket) -> Reply:
-    told = http.client.HTTPResponse(opened)
-    told.begin()
-    return Reply(told.status, {name.lower(): text for name, text in told.getheaders()}, told.read())
+    result = http.client.HTTPResponse(opened)
+    result.begin()
+    return Reply(result.status, {name.lower(): text for name, text in result.getheaders()}, result.read())
 
 
 def resident(server: Server) -> int:
@@ -99,7 +99,7 @@ def is_problem(reply: Reply, status: int) -> bool:
 
 
 def test_unreadable_body_is_rejected_at_every_route(server: Server) -> None:
-    wrong, asked = [], 0
+    wrong, count = [], 0
     connection = http.client.HTTPConnection(urlsplit(server.api.url).netloc, timeout=DEADLINE)
     document = Document(server.api.get("/v1/openapi.json"))
     for method, path, operation in document.operations():
@@ -108,16 +108,16 @@ def test_unreadable_body_is_rejected_at_every_route(server: Server) -> None:
         whole = re.sub(r"\{\w+\}", NOBODY, path.replace("{scope}", "channel"))
         empty = [(b"", 422, "body is missing")] if operation["requestBody"].get("required") else []
         for body, status, words in [*empty, *UNREADABLE]:
-            asked += 1
+            count += 1
             connection.request(method, whole, body, {**server.api.headers, "Content-Type": "text/plain"})
             got = connection.getresponse()
-            told = json.loads(got.read())
+            response = json.loads(got.read())
             too_large = path == "/v1/login" and len(body) > MAX_LOGIN_BYTES and got.status == 413
-            if not too_large and (got.status != status or words not in told["detail"]):
-                wrong.append(f"{method} {path} {body[:30]!r}: {got.status} {told['detail'][:100]}")
+            if not too_large and (got.status != status or words not in response["detail"]):
+                wrong.append(f"{method} {path} {body[:30]!r}: {got.status} {response['detail'][:100]}")
     connection.close()
     assert not wrong, "\n".join(wrong)
-    assert asked > 500, "nothing would be proven"
+    assert count > 500, "too few cases"
 
 
 def test_missing_key_gets_401_before_the_body_is_sent(server: Server) -> None:
@@ -158,8 +158,8 @@ def test_streamed_large_body_gets_413_and_uses_no_memory(server: Server) -> None
 
 @pytest.mark.parametrize(("key", "status"), [("right", 413), ("wrong", 401)])
 def test_connection_close_still_delivers_the_response(server: Server, key: str, status: int) -> None:
-    said = {"Connection": "close", **({} if key == "right" else {"Authorization": "Bearer wrong"})}
-    reply = Client(server.api.url, {**server.api.headers, **said}).ask("POST", "/v1/jobs", b"x" * 5_000_000)
+    fields = {"Connection": "close", **({} if key == "right" else {"Authorization": "Bearer wrong"})}
+    reply = Client(server.api.url, {**server.api.headers, **fields}).ask("POST", "/v1/jobs", b"x" * 5_000_000)
     assert is_problem(reply, status), reply
     assert reply.headers["connection"] == "close"
 
@@ -208,13 +208,13 @@ def test_incomplete_body_is_dropped(server: Server) -> None:
 
 def test_half_closed_connection_gets_every_response(server: Server) -> None:
     body = json.dumps({"type": "deaf", "run_at": "2099-01-01T00:00:00Z"}).encode()
-    asked = head(server, Content_Length=str(len(body))) + body
+    result = head(server, Content_Length=str(len(body))) + body
     half = head(server, Content_Length=str(len(body) + 1)) + body
     with connect(server) as opened:
-        opened.sendall(asked + asked + half)
+        opened.sendall(result + result + half)
         opened.shutdown(socket.SHUT_WR)
-        told = b"".join(iter(lambda: opened.recv(65536), b""))
-    assert told.count(b"HTTP/1.1 201") == told.count(b"HTTP/1.1 ") == 2, told
+        output = b"".join(iter(lambda: opened.recv(65536), b""))
+    assert output.count(b"HTTP/1.1 201") == output.count(b"HTTP/1.1 ") == 2, output
 
 
 def test_absolute_url_works_like_a_path(server: Server) -> None:
@@ -275,12 +275,12 @@ def test_idle_connections_block_no_client_and_are_closed(server: Server) -> None
             opened.sendall(b"GET /v1/jobs HTTP/1.1\r\n")
         assert server.api.get("/health/ready") == {"status": "ready"}
         for number, opened in enumerate(idle):
-            told = opened.recv(65536)
-            assert told == b"" if number % 2 else told.startswith(b"HTTP/1.1 408"), told
+            result = opened.recv(65536)
+            assert result == b"" if number % 2 else result.startswith(b"HTTP/1.1 408"), result
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("value", "status"),
     [
         (lambda server: b"GET /v1/jobs?text=" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431),
         (lambda server: head(server, X_Large="x" * 100_000), 431),
@@ -296,10 +296,10 @@ def test_idle_connections_block_no_client_and_are_closed(server: Server) -> None
     ids=["address", "header", "headers", "tls", "smtp", "latin-1", "length", "lengths", "chunk", "length and chunk"],
 )
 def test_invalid_http_and_large_headers_get_an_error(
-    server: Server, said: Callable[[Server], bytes], status: int
+    server: Server, value: Callable[[Server], bytes], status: int
 ) -> None:
     with connect(server) as opened:
-        opened.sendall(said(server))
+        opened.sendall(value(server))
         reply = answer(opened)
         assert is_problem(reply, status), reply
         assert reply.json["status"] == status

@@ -26,8 +26,8 @@ def many(number: int) -> dict[str, int]:
 
 def test_repeated_name_among_many_is_found_quickly() -> None:
     begun = time.perf_counter()
-    told = refusal(json.dumps(many(60_000))[:-1] + ', "ea5f": 0}')
-    assert (told.status, told.field) == (422, "ea5f")
+    result = refusal(json.dumps(many(60_000))[:-1] + ', "ea5f": 0}')
+    assert (result.status, result.field) == (422, "ea5f")
     assert time.perf_counter() - begun < GENEROUS
 
 
@@ -40,24 +40,24 @@ def test_large_valid_body_is_checked_quickly() -> None:
     begun = time.perf_counter()
     check_body(json.dumps({"payload": {name: [0] * 180_000, "a": "\n\x01"}}).encode())
     assert time.perf_counter() - begun < GENEROUS / 3
-    told = refusal(json.dumps({name: [0, {"a": ["\0"]}]}))
-    assert told.field == f"{name[:100]}[1].a[0]"
+    result = refusal(json.dumps({name: [0, {"a": ["\0"]}]}))
+    assert result.field == f"{name[:100]}[1].a[0]"
 
 
 @pytest.mark.parametrize("place", ["text", "overrides", "media"])
 def test_too_many_fields_are_rejected(place: str) -> None:
     crowd = many(MAX_KEYS + 1)
     inside = {"text": crowd, "overrides": {"bluesky": crowd}, "media": [{"url": "x"}, crowd]}[place]
-    told = refusal(json.dumps({place: inside}))
-    assert (told.status, told.field) == (422, place)
-    assert f"{MAX_KEYS:,} fields" in told.detail
+    result = refusal(json.dumps({place: inside}))
+    assert (result.status, result.field) == (422, place)
+    assert f"{MAX_KEYS:,} fields" in result.detail
 
 
 @pytest.mark.parametrize("body", [{"media": [{}] * 10_001}, {"overrides": {"x": {"media": [{}] * 10_001}}}])
 def test_too_many_elements_are_rejected(body: dict[str, Any]) -> None:
-    told = refusal(json.dumps(body))
-    assert (told.status, told.field) == (422, next(iter(body)))
-    assert "10,000 elements" in told.detail
+    result = refusal(json.dumps(body))
+    assert (result.status, result.field) == (422, next(iter(body)))
+    assert "10,000 elements" in result.detail
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\udfff"])
@@ -78,5 +78,5 @@ def test_payload_of_a_job_is_not_limited() -> None:
 
 
 def test_broken_name_is_replaced_in_the_error() -> None:
-    told = refusal(json.dumps({"a\ud800": many(MAX_KEYS + 1)}))
-    assert told.field == "a\ufffd"
+    result = refusal(json.dumps({"a\ud800": many(MAX_KEYS + 1)}))
+    assert result.field == "a\ufffd"

@@ -34,11 +34,11 @@ def test_brands_are_listed_with_counts_of_accounts_and_posts(server: Server) -> 
     publish(acme, "Failed", name)
     work(server, lambda _: Reject("no"))
     publish(acme, "Later", name, at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
-    [told] = acme.get("/v1/brands")["data"]
-    assert (told["brand"], told["accounts"]) == ("acme", 1)
-    assert told["posts"] == {"scheduled": 1, "published": 1, "failed": 1}
+    [result] = acme.get("/v1/brands")["data"]
+    assert (result["brand"], result["accounts"]) == ("acme", 1)
+    assert result["posts"] == {"scheduled": 1, "published": 1, "failed": 1}
     assert other.get("/v1/brands")["data"] == []
-    assert told in server.api.get("/v1/brands")["data"]
+    assert result in server.api.get("/v1/brands")["data"]
     assert server.api.ask("GET", "/v1/brands?x=1").json["field"] == "x"
 
 
@@ -48,11 +48,16 @@ def test_stats_cover_only_visible_posts(server: Server) -> None:
     for text in ("One", "Two", "Three"):
         publish(mine, text, name)
         work(server, lambda job: Reject("no") if b"Three" in job.payload else Done(remote_id=str(job.id)))
-    told = mine.get("/v1/stats?window=3600")
-    assert (told["published"], told["failed"], told["success_rate"], told["on_time_rate"]) == (2, 1, 0.6667, 1)
-    assert 0 <= told["late_p50"] <= told["late_p95"] <= told["late_p99"] < 30
-    assert told["complete"] is True
-    assert told["networks"]["bluesky"]["published"] == 2
+    response = mine.get("/v1/stats?window=3600")
+    assert (response["published"], response["failed"], response["success_rate"], response["on_time_rate"]) == (
+        2,
+        1,
+        0.6667,
+        1,
+    )
+    assert 0 <= response["late_p50"] <= response["late_p95"] <= response["late_p99"] < 30
+    assert response["complete"] is True
+    assert response["networks"]["bluesky"]["published"] == 2
     assert mine.get("/v1/stats?network=mastodon")["published"] == 0
     assert other.get("/v1/stats")["published"] == other.get("/v1/stats?brand=figures")["published"] == 0
     assert server.api.get("/v1/stats")["published"] >= 2
@@ -64,9 +69,9 @@ def test_stats_cover_only_visible_posts(server: Server) -> None:
 def test_quotas_are_listed_for_each_account(server: Server) -> None:
     mine, other = key_for(server, "quotas"), key_for(server, "others")
     names = [account(mine, f"q{number}.example.org", brand="quotas") for number in range(3)]
-    told = mine.get("/v1/quotas")["data"]
-    assert {one["account"] for one in told} == {*names}
-    assert all(one["left"] == one["most"] and one["free_at"] for one in told)
+    response = mine.get("/v1/quotas")["data"]
+    assert {one["account"] for one in response} == {*names}
+    assert all(one["left"] == one["most"] and one["free_at"] for one in response)
     first = mine.get("/v1/quotas?limit=2")
     assert first["next_cursor"] == names[1]
     rest = mine.get(f"/v1/quotas?limit=2&cursor={first['next_cursor']}")

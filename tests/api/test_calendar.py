@@ -29,9 +29,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 def test_posts_are_on_their_local_day(api: Client) -> None:
-    told = api.get("/v1/calendar?from=2035-03-24&to=2035-03-26&timezone=Europe/Rome")
-    assert told["timezone"] == "Europe/Rome"
-    before, day, after = told["data"]
+    response = api.get("/v1/calendar?from=2035-03-24&to=2035-03-26&timezone=Europe/Rome")
+    assert response["timezone"] == "Europe/Rome"
+    before, day, after = response["data"]
     assert (day["date"], day["from"], day["to"]) == (
         "2035-03-25",
         "2035-03-24T23:00:00.000000Z",

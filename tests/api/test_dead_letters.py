@@ -16,9 +16,9 @@ from tests.api.processes import Client, Server
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
 
 
-def create_failed(server: Server, count: int, error: str, client: Client | None = None, **said: Any) -> list[str]:
+def create_failed(server: Server, count: int, error: str, client: Client | None = None, **fields: Any) -> list[str]:
     """Jobs that are dead letters by now; a number in the words is each one's own."""
-    made = [put(client or server.api, payload={"n": number}, **said)["id"] for number in range(count)]
+    made = [put(client or server.api, payload={"n": number}, **fields)["id"] for number in range(count)]
 
     def choose_ending(job: Job) -> Outcome:
         return Reject(error.replace("N", str(made.index(str(job.id)))) if str(job.id) in made else "something else")

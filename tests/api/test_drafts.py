@@ -30,11 +30,11 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
         yield Office(server.api, key_for(server.api, "rosso"), key_for(server.api, "verde"))
 
 
-def draft(api: Client, **said: Any) -> dict[str, Any]:
-    reply = api.ask("POST", "/v1/drafts", said)
+def draft(api: Client, **fields: Any) -> dict[str, Any]:
+    reply = api.ask("POST", "/v1/drafts", fields)
     assert reply.status == 201, reply
-    told: dict[str, Any] = reply.json
-    return told
+    response: dict[str, Any] = reply.json
+    return response
 
 
 def test_draft_is_stored_incomplete_and_edited_by_field(office: Office) -> None:
@@ -82,8 +82,8 @@ def test_concurrent_schedules_create_one_post(office: Office) -> None:
 def test_edit_and_schedule_race_loses_no_confirmed_edit(office: Office) -> None:
     with ThreadPoolExecutor(2) as pool:
         for number in range(15):
-            said = {"accounts": [ROSSO], "at": "2035-01-01T08:00Z"}
-            path = f"/v1/drafts/{draft(office.api, text=f'Old words {number}', **said)['id']}"
+            fields = {"accounts": [ROSSO], "at": "2035-01-01T08:00Z"}
+            path = f"/v1/drafts/{draft(office.api, text=f'Old words {number}', **fields)['id']}"
             change = pool.submit(office.api.ask, "PATCH", path, {"text": f"New words {number}"})
             scheduled = pool.submit(office.api.ask, "POST", f"{path}/schedule", {}).result()
             assert scheduled.status in (201, 409)
@@ -122,9 +122,9 @@ def test_brand_sees_only_its_drafts(office: Office) -> None:
     theirs = draft(office.verde, text="Theirs", accounts=[VERDE])
     nobodys = draft(office.api, text="Nobody's")
     assert (mine["brand"], theirs["brand"], nobodys["brand"]) == ("rosso", "verde", None)
-    seen = {one["id"] for one in office.rosso.get("/v1/drafts?limit=200")["data"]}
-    assert mine["id"] in seen
-    assert not {theirs["id"], nobodys["id"]} & seen
+    results = {one["id"] for one in office.rosso.get("/v1/drafts?limit=200")["data"]}
+    assert mine["id"] in results
+    assert not {theirs["id"], nobodys["id"]} & results
     for hidden in (theirs, nobodys):
         path = f"/v1/drafts/{hidden['id']}"
         for method, where, body in (

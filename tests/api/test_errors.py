@@ -163,9 +163,11 @@ def test_chunked_body_is_limited_too(server: Server) -> None:
 
 
 def test_error_of_a_read_does_not_mention_changes(server: Server) -> None:
-    asked = [server.api.ask("GET", path) for path in ("/v1/posts/7", f"/v1/posts/{NOBODY}", "/v1/calendar?from=x&to=y")]
-    assert [reply.status for reply in asked] == [422, 404, 422]
-    for reply in asked:
+    results = [
+        server.api.ask("GET", path) for path in ("/v1/posts/7", f"/v1/posts/{NOBODY}", "/v1/calendar?from=x&to=y")
+    ]
+    assert [reply.status for reply in results] == [422, 404, 422]
+    for reply in results:
         assert "Nothing was changed" not in reply.json["detail"]
         assert "`postino" not in reply.json["detail"]
     assert "Nothing was changed" in server.api.ask("POST", "/v1/posts", {}).json["detail"]

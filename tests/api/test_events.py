@@ -33,16 +33,16 @@ class Ear:
 
     def frames(self) -> Iterator[dict[str, Any]]:
         """Yield id, type and data of each event, without heartbeats."""
-        told: dict[str, Any] = {}
+        body: dict[str, Any] = {}
         while line := self.answer.readline().decode():
             name, _, value = line.rstrip("\n").partition(": ")
             if name in ("id", "event"):
-                told[name] = value
+                body[name] = value
             elif name == "data":
-                told |= json.loads(value)
-            elif not line.strip() and told:
-                yield told
-                told = {}
+                body |= json.loads(value)
+            elif not line.strip() and body:
+                yield body
+                body = {}
 
     def next(self) -> dict[str, Any]:
         return next(self.frames())
@@ -65,10 +65,10 @@ def test_event_arrives_immediately(server: Server) -> None:
     with Ear(server.api) as ear:
         begun = time.monotonic()
         job = cancel_new_job(server.api)
-        told = ear.next()
+        result = ear.next()
         assert time.monotonic() - begun < 5
-    assert (told["event"], told["type"], told["job_id"]) == ("job.cancelled", "job.cancelled", job)
-    assert told["data"]["reason"] == "to be heard"
+    assert (result["event"], result["type"], result["job_id"]) == ("job.cancelled", "job.cancelled", job)
+    assert result["data"]["reason"] == "to be heard"
 
 
 def test_reconnecting_client_gets_missed_events_in_order(server: Server) -> None:
@@ -149,9 +149,9 @@ def test_account_events_go_to_the_brand_of_that_time(server: Server) -> None:
         bolt.ask("POST", f"/v1/accounts/{name}/pause", {"reason": "bolt's own"})
         last = cancel_new_job(acme, brand="acme")
         heard, others = ear.frames(), beside.frames()
-        told = [next(heard) for _ in range(2)]
-        assert [one["data"]["reason"] for one in told] == ["acme's own", "to be heard"]
-        assert (told[0]["brand"], told[1]["job_id"]) == ("acme", last)
+        results = [next(heard) for _ in range(2)]
+        assert [one["data"]["reason"] for one in results] == ["acme's own", "to be heard"]
+        assert (results[0]["brand"], results[1]["job_id"]) == ("acme", last)
         assert [next(others)["data"]["state"] for _ in range(2)] == ["active", "paused"]
     with Ear(bolt, Last_Event_ID=ear.begun) as again:
         assert next(again.frames())["data"]["state"] == "active"

@@ -40,6 +40,6 @@ def test_stream_is_documented(server: Server) -> None:
         headers = {name.lower(): text for name, text in ear.answer.getheaders()}
         openapi_check.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
         cancel_new_job(server.api, brand="acme")
-        told = dict(ear.next())
-    assert told.pop("event") == EventType.CANCELLED
-    TypeAdapter(EventView).validate_python(told, strict=True, extra="forbid")
+        result = dict(ear.next())
+    assert result.pop("event") == EventType.CANCELLED
+    TypeAdapter(EventView).validate_python(result, strict=True, extra="forbid")

@@ -42,22 +42,22 @@ def post(server: Server, job: Job) -> str:
 
 
 def test_explains_why_a_post_is_not_published(server: Server, post: str) -> None:
-    told = server.api.get(f"/v1/posts/{post}/explain")
-    assert told["sentence"] == f"This post for {BLUESKY} is due at 2035-06-01 12:00 UTC."
-    assert (told["runnable"], told["eta"]) == (False, "2035-06-01T12:00:00.000000Z")
-    [blocker] = told["blockers"]
+    response = server.api.get(f"/v1/posts/{post}/explain")
+    assert response["sentence"] == f"This post for {BLUESKY} is due at 2035-06-01 12:00 UTC."
+    assert (response["runnable"], response["eta"]) == (False, "2035-06-01T12:00:00.000000Z")
+    [blocker] = response["blockers"]
     assert list(blocker) == ["kind", "sentence", "since_at", "until_at", "cause", "unblock"]
-    assert (blocker["kind"], blocker["until_at"]) == ("not_due", told["eta"])
+    assert (blocker["kind"], blocker["until_at"]) == ("not_due", response["eta"])
 
 
 def test_sentence_uses_the_requested_time_zone(server: Server, post: str) -> None:
-    told = server.api.get(f"/v1/posts/{post}/explain?timezone=Asia/Tokyo")
-    assert told["sentence"].endswith("2035-06-01 21:00 Asia/Tokyo.")
+    response = server.api.get(f"/v1/posts/{post}/explain?timezone=Asia/Tokyo")
+    assert response["sentence"].endswith("2035-06-01 21:00 Asia/Tokyo.")
 
 
 def test_explains_why_a_job_has_not_run(server: Server, job: Job, post: str) -> None:
-    told = server.api.get(f"/v1/jobs/{job.id}/explain")
-    assert told["sentence"] == "This job of letter is due at 2035-06-01 12:00 UTC."
+    response = server.api.get(f"/v1/jobs/{job.id}/explain")
+    assert response["sentence"] == "This job of letter is due at 2035-06-01 12:00 UTC."
     assert server.api.get(f"/v1/jobs/{post}/explain") == server.api.get(f"/v1/posts/{post}/explain")
 
 
@@ -67,9 +67,9 @@ def test_evaluation_reports_a_blackout_and_queues_nothing(server: Server, post: 
     assert blackout.status == 201, blackout
     before = server.api.get("/v1/posts")
     wanted = {"channel": "bluesky", "account": BLUESKY, "run_at": "2035-06-01T14:00", "timezone": "Europe/Rome"}
-    told = server.api.ask("POST", TEST, wanted).json
-    [blocker] = told["evaluation"].pop("blockers")
-    assert told == {
+    body = server.api.ask("POST", TEST, wanted).json
+    [blocker] = body["evaluation"].pop("blockers")
+    assert body == {
         "channel": "bluesky",
         "run_at": "2035-06-01T12:00:00.000000Z",
         "evaluation": {"runnable": False, "in_blackout": True, "has_collision": True},

@@ -36,11 +36,11 @@ def jobs(server: Server) -> list[Job]:
 def test_forecast_lists_what_would_run_when(server: Server, jobs: list[Job]) -> None:
     reply = server.api.ask("POST", "/v1/forecast", {"until": soon(hours=2), "seconds_per_job": 30})
     assert reply.status == 200
-    said = reply.json
-    assert [it["id"] for it in said["ran"]] == [str(job.id) for job in jobs]
-    assert [round(it["late_by"]) for it in said["ran"]] == [0, 30]
-    assert said["ran"][1]["waited_for"][0]["kind"] == "turn"
-    assert said["totals"] == [{"channel": "mastodon", "ran": 2, "left": 0, "latest_late_by": said["ran"][1]["late_by"]}]
+    body = reply.json
+    assert [it["id"] for it in body["ran"]] == [str(job.id) for job in jobs]
+    assert [round(it["late_by"]) for it in body["ran"]] == [0, 30]
+    assert body["ran"][1]["waited_for"][0]["kind"] == "turn"
+    assert body["totals"] == [{"channel": "mastodon", "ran": 2, "left": 0, "latest_late_by": body["ran"][1]["late_by"]}]
 
 
 def test_times_may_be_local(server: Server, jobs: list[Job]) -> None:
@@ -78,15 +78,15 @@ async def test_forecast_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         await app.gate_control.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
         window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}
         await app.gate_control.save_blackout(await app.gate_control.draft_blackout(window), actor="test")
-        asked = ForecastRequest(
+        request = ForecastRequest(
             until_at=datetime.now(UTC) + timedelta(days=300),
             workers=1000,
             channel_limits=load_channel_limits(app.config),
         )
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.5):
-                await make_forecast(app.store, asked, lambda done, _: played.append(done))
+                await make_forecast(app.store, request, lambda done, _: played.append(done))
         await asyncio.sleep(0)
-        seen = len(played)
+        count = len(played)
         await asyncio.to_thread(threading.Event().wait, 0.3)
-        assert len(played) <= seen + 1, "it goes on although nobody waits for it"
+        assert len(played) <= count + 1, "it goes on although nobody waits for it"

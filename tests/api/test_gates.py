@@ -120,11 +120,11 @@ def test_invalid_circuit_field_is_named(
 
 def test_queues_show_waiting_jobs_and_closed_gates(server: Server) -> None:
     add(server, start="00:00", end="00:00")
-    told = server.api.get("/v1/queues")
-    assert [(it["scope"], it["name"], it["kind"], it["until_at"]) for it in told["gates"]] == [
+    response = server.api.get("/v1/queues")
+    assert [(it["scope"], it["name"], it["kind"], it["until_at"]) for it in response["gates"]] == [
         ("channel", "bluesky", "blackout", None)
     ]
-    assert set(told) == {"data", "next_cursor", "gates", "caps", "workers"}
+    assert set(response) == {"data", "next_cursor", "gates", "caps", "workers"}
 
 
 # With accounts and workers
@@ -133,9 +133,9 @@ def test_queues_show_waiting_jobs_and_closed_gates(server: Server) -> None:
 @pytest.mark.slow
 def test_blackout_preview_lists_moved_jobs_and_saves_nothing(up: Up) -> None:
     post = up.post("Tomorrow night", BLUESKY, at=at_night(), timezone="Europe/Rome")
-    told = add(up, "?preview=true")
-    assert (told.status, told.json["preview"], told.json["more"]) == (200, True, 0)
-    [shift] = told.json["shifts"]
+    result = add(up, "?preview=true")
+    assert (result.status, result.json["preview"], result.json["more"]) == (200, True, 0)
+    [shift] = result.json["shifts"]
     assert (shift["job_id"], shift["account"], shift["goes_at"]) == (post["id"], BLUESKY, post["scheduled_at"])
     assert shift["moves_to"] > shift["goes_at"]
     assert up.api.get("/v1/blackouts")["data"] == []

@@ -48,8 +48,8 @@ def send(api: Client, key: str, body: Any = None, path: str = "/v1/posts") -> Re
 
 
 def posts(api: Client, text: str) -> list[Any]:
-    found: list[Any] = api.get(f"/v1/posts?text={text}")["data"]
-    return found
+    response: list[Any] = api.get(f"/v1/posts?text={text}")["data"]
+    return response
 
 
 def test_repeated_request_gets_the_stored_response(accounts: Server) -> None:
@@ -86,12 +86,12 @@ def test_preview_does_not_use_the_key(accounts: Server) -> None:
 
 
 def test_same_post_published_now_with_another_key_is_a_duplicate(accounts: Server) -> None:
-    said: dict[str, Any] = {"text": "Twice", "at": None}
-    first, again = (send(accounts.api, f"now {number}", said) for number in range(2))
-    meant = send(accounts.api, "now 2", said | {"allow_duplicate": True})
+    fields: dict[str, Any] = {"text": "Twice", "at": None}
+    first, again = (send(accounts.api, f"now {number}", fields) for number in range(2))
+    meant = send(accounts.api, "now 2", fields | {"allow_duplicate": True})
     assert [reply.status for reply in (first, again, meant)] == [202, 409, 202]
     assert first.json["id"] in again.json["detail"]
-    assert send(accounts.api, "now 0", said).json == first.json
+    assert send(accounts.api, "now 0", fields).json == first.json
 
 
 def test_idempotency_keys_are_scoped_to_the_api_key(accounts: Server) -> None:
@@ -133,11 +133,11 @@ def test_another_job_body_with_the_key_gets_409(accounts: Server) -> None:
 
 def test_stored_job_response_outlives_its_time_and_key(accounts: Server) -> None:
     soon = (datetime.now(UTC) - timedelta(seconds=30)).isoformat()
-    said = {"type": "keyed", "idempotency_key": "its own", "run_at": soon}
-    first = send(accounts.api, "twofold", said, "/v1/jobs")
+    fields = {"type": "keyed", "idempotency_key": "its own", "run_at": soon}
+    first = send(accounts.api, "twofold", fields, "/v1/jobs")
     assert first.status == 201, first
-    assert send(accounts.api, "twofold", said, "/v1/jobs").body == first.body
-    other = send(accounts.api, "threefold", said, "/v1/jobs")
+    assert send(accounts.api, "twofold", fields, "/v1/jobs").body == first.body
+    other = send(accounts.api, "threefold", fields, "/v1/jobs")
     assert (other.status, other.json["id"]) == (200, first.json["id"])
 
 
@@ -175,16 +175,16 @@ def test_request_repeated_after_a_kill_creates_one_post(
     if store == "postgres":
         settings["POSTINO_DATABASE_URL"] = request.getfixturevalue("postgres_url")
         asyncio.run(PostgresDatabase(settings["POSTINO_DATABASE_URL"]).store().migrate())
-    told: set[bytes] = set()
+    result: set[bytes] = set()
     for point, path in MIDDLE[store].items():
         with Server(folder, **settings, POSTINO_CRASH=f"{point}:1") as server, ThreadPoolExecutor(10) as pool:
             connect(server.api)
             tries = [pool.submit(send, server.api, f"hundred {path}", HUNDREDFOLD[path], path) for _ in range(10)]
             lost = [one for one in tries if isinstance(one.exception(), OSError | HTTPException)]
             assert lost, point
-            told |= {one.result().body for one in tries if one not in lost}  # by others, before the end
+            result |= {one.result().body for one in tries if one not in lost}  # by others, before the end
             server.end()
             assert server.process.returncode == -signal.SIGKILL
     with Server(folder, **settings) as server:
         known = {check_hundred([server.api], path, HUNDREDFOLD[path], most=20) for path in MIDDLE[store].values()}
-        assert told <= known
+        assert result <= known

@@ -54,23 +54,29 @@ def count(api: Client, word: str) -> int:
 
 
 def test_file_is_checked_without_saving(api: Client) -> None:
-    told = check(api, HEAD + GOOD.replace("Hello", "Checked"))
-    assert (told["state"], told["rows"], told["bad"], told["created"], told["faults"]) == ("checked", 1, 0, 0, [])
+    result = check(api, HEAD + GOOD.replace("Hello", "Checked"))
+    assert (result["state"], result["rows"], result["bad"], result["created"], result["faults"]) == (
+        "checked",
+        1,
+        0,
+        0,
+        [],
+    )
     assert count(api, "Checked") == 0
 
 
 @pytest.mark.parametrize("file", ["", "text;accounts;at;hashtag\n", "text,accounts,at\n", "\ufeff"])
 def test_unreadable_file_is_reported(api: Client, file: str) -> None:
-    told = check(api, file)
-    assert (told["rows"], told["bad"], told["posts"], told["faults"][0]["line"]) == (0, 1, 0, 1)
-    saved = save(api, told["token"]).json
-    assert (saved["bad"], saved["faults"]) == (1, told["faults"])
+    result = check(api, file)
+    assert (result["rows"], result["bad"], result["posts"], result["faults"][0]["line"]) == (0, 1, 0, 1)
+    saved = save(api, result["token"]).json
+    assert (saved["bad"], saved["faults"]) == (1, result["faults"])
 
 
 def test_checked_file_is_saved_with_or_without_sending_it_again(api: Client) -> None:
     file = HEAD + GOOD
-    told = check(api, "\ufeff" + file)
-    saved = save(api, told["token"])
+    result = check(api, "\ufeff" + file)
+    saved = save(api, result["token"])
     assert (saved.status, saved.json["state"], saved.json["created"]) == (201, "saved", 1)
     [post] = api.get("/v1/posts?text=spring")["data"]
     assert post["scheduled_at"] == "2035-03-01T07:00:00.000000Z"
@@ -95,40 +101,40 @@ def test_invalid_rows_are_reported_and_the_others_saved(api: Client) -> None:
         f"None;;2035-01-01T00:00Z;;;;\r\n"
     )
     file = HEAD + GOOD.replace("Hello", "Between") + bad + GOOD.replace("Hello", "After")
-    told = check(api, file)
-    assert (told["rows"], told["bad"]) == (10, 8)
-    assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [
+    result = check(api, file)
+    assert (result["rows"], result["bad"]) == (10, 8)
+    assert [(fault["line"], fault["column"]) for fault in result["faults"]] == [
         (3, "at"), (4, "at"), (5, "accounts"), (6, "timezone"), (7, "text"), (8, "first_comment"), (9, "publish_until"),
         (10, "accounts"),
     ]  # fmt: skip
-    assert told["faults"][2]["value"] == "bluesky:roso.test"
-    assert "Did you mean bluesky:rosso.test?" in told["faults"][2]["message"]
-    saved = save(api, told["token"]).json
-    assert (saved["created"], saved["bad"], saved["faults"]) == (2, 8, told["faults"])
+    assert result["faults"][2]["value"] == "bluesky:roso.test"
+    assert "Did you mean bluesky:rosso.test?" in result["faults"][2]["message"]
+    saved = save(api, result["token"]).json
+    assert (saved["created"], saved["bad"], saved["faults"]) == (2, 8, result["faults"])
     assert (count(api, "Between"), count(api, "After")) == (1, 1)
 
 
 def test_invalid_bytes_are_reported_and_the_other_rows_saved(api: Client) -> None:
     file = (HEAD + GOOD.replace("Hello", "Bytes")).encode() + b"caf\xe9" + GOOD.partition('"Hello, spring"')[2].encode()
-    told = check(api, file)
-    assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [(3, "text")]
-    assert save(api, told["token"]).json["created"] == 1
+    result = check(api, file)
+    assert [(fault["line"], fault["column"]) for fault in result["faults"]] == [(3, "text")]
+    assert save(api, result["token"]).json["created"] == 1
 
 
 def test_duplicate_row_is_reported_and_created_once(api: Client) -> None:
     row = GOOD.replace("Hello", "Twins")
-    told = check(api, HEAD + row + row)
-    [fault] = told["faults"]
-    assert (fault["line"], fault["severity"], told["bad"], told["posts"]) == (3, "warning", 0, 1)
-    saved = save(api, told["token"]).json
+    result = check(api, HEAD + row + row)
+    [fault] = result["faults"]
+    assert (fault["line"], fault["severity"], result["bad"], result["posts"]) == (3, "warning", 0, 1)
+    saved = save(api, result["token"]).json
     assert (saved["created"], saved["known"]) == (1, 1)
 
 
 def test_times_without_zone_use_the_zone_of_the_file(api: Client) -> None:
     file = f"text,accounts,at\nZoned,{ROSSO},2035-05-01T12:00\n"
     assert check(api, file)["faults"][0]["column"] == "at"
-    told = check(api, file, "?timezone=America/New_York")
-    save(api, told["token"])
+    result = check(api, file, "?timezone=America/New_York")
+    save(api, result["token"])
     [post] = api.get("/v1/posts?text=Zoned")["data"]
     assert post["scheduled_at"] == "2035-05-01T16:00:00.000000Z"
 
@@ -157,11 +163,11 @@ def test_large_file_gets_413(api: Client) -> None:
 
 def test_brand_imports_only_for_its_accounts(api: Client) -> None:
     rosso = key_for(api, "rosso")
-    told = check(rosso, f"text,accounts,at\nForeign,{VERDE},2035-01-01T00:00Z\nOwn,{ROSSO},2035-01-01T00:00Z\n")
-    assert [(fault["line"], fault["column"]) for fault in told["faults"]] == [(2, "accounts")]
-    assert save(api, told["token"]).json["field"] == "token"  # tokens are those of the key they came to
-    assert save(rosso, told["token"]).json["created"] == 1
-    assert api.get(f"/v1/imports/{told['id']}")["created"] == 1
+    result = check(rosso, f"text,accounts,at\nForeign,{VERDE},2035-01-01T00:00Z\nOwn,{ROSSO},2035-01-01T00:00Z\n")
+    assert [(fault["line"], fault["column"]) for fault in result["faults"]] == [(2, "accounts")]
+    assert save(api, result["token"]).json["field"] == "token"  # tokens are those of the key they came to
+    assert save(rosso, result["token"]).json["created"] == 1
+    assert api.get(f"/v1/imports/{result['id']}")["created"] == 1
     whole = check(api, HEAD + GOOD.replace("Hello", "Hidden"))
     nowhere = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
     hidden, none = (rosso.ask("GET", f"/v1/imports/{one}") for one in (whole["id"], nowhere))
@@ -170,11 +176,11 @@ def test_brand_imports_only_for_its_accounts(api: Client) -> None:
 
 
 def test_concurrent_saves_create_each_row_once(api: Client) -> None:
-    told = check(api, many(300, "Race"))
+    result = check(api, many(300, "Race"))
     with ThreadPoolExecutor(4) as pool:
-        replies = list(pool.map(lambda _: save(api, told["token"]), range(4)))
+        replies = list(pool.map(lambda _: save(api, result["token"]), range(4)))
     assert {reply.status for reply in replies} == {201}
-    final = api.get(f"/v1/imports/{told['id']}")
+    final = api.get(f"/v1/imports/{result['id']}")
     assert (final["state"], final["looked"], final["created"], final["known"]) == ("saved", 300, 300, 0)
 
 
@@ -189,19 +195,19 @@ def test_import_continues_after_the_server_was_killed(
         asyncio.run(PostgresDatabase(settings["POSTINO_DATABASE_URL"]).store().migrate())
     with Server(folder, **settings) as server:
         add(server.api, "bluesky", "rosso.test", "rosso", password="x")
-        told = check(server.api, many(3000, "Interrupted"))
-        saving = threading.Thread(target=until_it_dies, args=(server.api, told["token"]))
+        result = check(server.api, many(3000, "Interrupted"))
+        saving = threading.Thread(target=until_it_dies, args=(server.api, result["token"]))
         saving.start()
-        while (progress := server.api.get(f"/v1/imports/{told['id']}"))["looked"] < 200:
+        while (progress := server.api.get(f"/v1/imports/{result['id']}"))["looked"] < 200:
             time.sleep(0.005)
         os.killpg(server.process.pid, signal.SIGKILL)
         saving.join()
         server.end()
     assert progress["state"] == "saving"
     with Server(folder, **settings) as server:
-        stands = server.api.get(f"/v1/imports/{told['id']}")
+        stands = server.api.get(f"/v1/imports/{result['id']}")
         assert 200 <= stands["looked"] < 3000
-        saved = save(server.api, told["token"]).json
+        saved = save(server.api, result["token"]).json
         assert (saved["state"], saved["created"], saved["known"]) == ("saved", 3000, 0)
 
 

@@ -65,8 +65,8 @@ def make(api: Client, account: str, text: str, at: str) -> str:
 
 
 def texts(api: Client, **query: str) -> list[str]:
-    asked = "&".join(f"{name.rstrip('_')}={quote(text)}" for name, text in query.items())
-    return [post["text"] for post in api.get(f"/v1/posts?{asked}")["data"]]
+    output = "&".join(f"{name.rstrip('_')}={quote(text)}" for name, text in query.items())
+    return [post["text"] for post in api.get(f"/v1/posts?{output}")["data"]]
 
 
 def test_posts_are_filtered_by_their_fields(office: Office) -> None:
@@ -93,12 +93,12 @@ def test_list_by_time_starts_with_the_latest_and_excludes_the_end(office: Office
 def test_next_page_starts_where_the_last_one_ended(office: Office, query: str) -> None:
     whole = [post["id"] for post in office.api.get(f"/v1/posts?{query}limit=100")["data"]]
     page = office.api.get(f"/v1/posts?{query}limit=1")
-    found = [*page["data"]]
+    results = [*page["data"]]
     while page["next_cursor"] is not None:
         page = office.api.get(f"/v1/posts?{query}limit=1&cursor={quote(page['next_cursor'])}")
-        found += page["data"]
-    assert [post["id"] for post in found] == whole
-    assert len(found) == len(office.posts)
+        results += page["data"]
+    assert [post["id"] for post in results] == whole
+    assert len(results) == len(office.posts)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_post_of_another_brand_is_missing(office: Office) -> None:
 def test_account_of_another_brand_cannot_publish(office: Office, path: str) -> None:
     body = {"text": "Not mine", "accounts": [VERDE], "at": "2035-05-05T05:05Z"}
     reply = office.rosso.ask("POST", path, body)
-    told = reply.json["detail"] if path == "/v1/posts" else reply.json["problems"][0]["message"]
-    assert "Account 'mastodon:verde' does not exist" in told
+    response = reply.json["detail"] if path == "/v1/posts" else reply.json["problems"][0]["message"]
+    assert "Account 'mastodon:verde' does not exist" in response
     assert texts(office.api, text="Not mine") == []
 
 
@@ -189,12 +189,12 @@ def test_validation_lists_all_problems_and_creates_nothing(office: Office) -> No
         "publish_until": "soon",
         "media": [{"url": "http://127.0.0.1/x.png"}],
     }
-    told = office.api.ask("POST", "/v1/posts/validate", body).json
-    assert not told["valid"]
-    fields = {(problem["account"], problem["field"]) for problem in told["problems"]}
+    response = office.api.ask("POST", "/v1/posts/validate", body).json
+    assert not response["valid"]
+    fields = {(problem["account"], problem["field"]) for problem in response["problems"]}
     assert {(None, "publish_until"), (None, "at"), (None, "accounts"), (ROSSO, "text")} <= fields
     assert {(ROSSO, "media[0].url"), (VERDE, "media[0].url")} <= fields
-    assert [post["account"] for post in told["posts"]] == [ROSSO, VERDE]
+    assert [post["account"] for post in response["posts"]] == [ROSSO, VERDE]
     right = office.api.ask("POST", "/v1/posts/validate", {"text": "Fine", "accounts": [VERDE]}).json
     assert (right["valid"], right["problems"]) == (True, [])
     assert texts(office.api, text="Fine") == []

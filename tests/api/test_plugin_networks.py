@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize(
-    ("account", "field", "told"),
+    ("account", "field", "message"),
     [
         ({"credentials": {"password": "x"}}, "credentials", "token is missing. Token (your profile → Access)."),
         ({"network": "forums"}, "network", "It publishes to: bluesky, mastodon, telegram, forum."),
@@ -36,11 +36,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         ({"base_url": "http://10.0.0.8:8080"}, "base_url", "leads to this machine or a private network"),
     ],
 )
-def test_invalid_account_field_is_named(server: Server, account: dict[str, object], field: str, told: str) -> None:
+def test_invalid_account_field_is_named(server: Server, account: dict[str, object], field: str, message: str) -> None:
     wanted = {"network": "forum", "handle": "bob", "base_url": PUBLIC, "credentials": {"token": "x"}} | account
     refused = server.api.ask("POST", "/v1/accounts", wanted)
     assert (refused.status, refused.json["field"]) == (422, field)
-    assert told in refused.json["detail"]
+    assert message in refused.json["detail"]
 
 
 def test_allowed_private_server_is_accepted(server: Server) -> None:
@@ -58,8 +58,8 @@ def test_plugin_network_has_all_features(server: Server) -> None:
     def done(method: str, path: str, body: object = None) -> dict[str, object]:
         reply = server.api.ask(method, path, body)
         assert reply.status in (200, 202), reply
-        told: dict[str, object] = reply.json
-        return told
+        response: dict[str, object] = reply.json
+        return response
 
     wish = {"text": "All", "accounts": ["forum:ada"], "overrides": {"forum": {"text": "You"}}}
     made = done("POST", "/v1/posts", wish)

@@ -42,11 +42,11 @@ def test_publishing_now_gets_202_and_the_post_itself(up: Up) -> None:
     assert reply.status == 202
     assert set(SHAPE) <= set(reply.json)
     assert [reply.json[name] for name in SHAPE] == [reply.json["posts"][0][name] for name in SHAPE]
-    told = up.wait_for_status(reply.json["id"])
-    assert told["published_at"] >= told["scheduled_at"]
-    assert told["url"].startswith(up.ready["sandbox_url"])
-    assert [it["verdict"] for it in told["receipts"]] == ["accepted"]
-    assert len(told["history"]) == told["attempts"] == 1
+    response = up.wait_for_status(reply.json["id"])
+    assert response["published_at"] >= response["scheduled_at"]
+    assert response["url"].startswith(up.ready["sandbox_url"])
+    assert [it["verdict"] for it in response["receipts"]] == ["accepted"]
+    assert len(response["history"]) == response["attempts"] == 1
 
 
 def test_several_accounts_share_one_content(up: Up) -> None:
@@ -65,9 +65,9 @@ def test_failing_account_does_not_affect_the_others(up: Up) -> None:
     made = up.post("One of two", BLUESKY, TELEGRAM)
     good, bad = made["posts"]
     up.wait_for_status(good["id"])
-    told = up.wait_for_status(bad["id"], "failed")
+    result = up.wait_for_status(bad["id"], "failed")
     up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
-    assert "blocked" in told["last_error"]
+    assert "blocked" in result["last_error"]
     assert up.api.get(f"/v1/contents/{made['content_id']}")["status"] == "partially_published"
     refused = ask(up, bad, "replay", reason="it is allowed again")
     assert refused.status == 409
@@ -165,19 +165,19 @@ def test_uncertain_post_is_resolved_by_a_person(up: Up, verdict: str) -> None:
     remote_id = {"remote_id": entry["remote_id"]} if verdict == "live" else {}
     assert ask(up, post, "resolve", verdict=verdict, reason="I looked", **remote_id).status == 200
     wanted = "failed" if verdict == "give_up" else "published"
-    told = up.wait_for_status(post["id"], wanted)
+    result = up.wait_for_status(post["id"], wanted)
     assert up.texts().count(f"Lost, {verdict}") == (2 if verdict == "send_again" else 1)
     if verdict == "live":
-        assert told["remote_id"] == entry["remote_id"]
-        assert told["receipts"][-1]["source"] == "person"
+        assert result["remote_id"] == entry["remote_id"]
+        assert result["receipts"][-1]["source"] == "person"
 
 
 def test_expired_token_holds_posts_and_is_explained(up: Up) -> None:
     up.sandbox.ask("POST", "/_sandbox/accounts/mastodon/postcard", {"token_expired": True})
     post = up.post("Held", MASTODON)
-    told = is_held(up, post)
-    assert set(told["flags"]) >= {"deferred", "at_risk"}
-    assert "reconnect" in told["reasons"]["at_risk"]
+    result = is_held(up, post)
+    assert set(result["flags"]) >= {"deferred", "at_risk"}
+    assert "reconnect" in result["reasons"]["at_risk"]
     [account] = [it for it in up.api.get("/v1/accounts")["data"] if it["id"] == MASTODON]
     assert account["state"] == "token_expired"
     assert "Reconnect the account" in account["reason"]
@@ -186,8 +186,8 @@ def test_expired_token_holds_posts_and_is_explained(up: Up) -> None:
 
 def is_held(up: Up, post: Any) -> Any:
     def look() -> Any:
-        told = up.api.get(f"/v1/posts/{post['id']}")
-        return told if "at_risk" in told["flags"] else None
+        response = up.api.get(f"/v1/posts/{post['id']}")
+        return response if "at_risk" in response["flags"] else None
 
     return eventually(look, lambda: up.api.get(f"/v1/posts/{post['id']}"))
 

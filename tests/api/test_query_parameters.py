@@ -17,9 +17,9 @@ NONSENSE = "q9q9q9"
 def list_parameters() -> Iterator[tuple[str, str, set[str]]]:
     for path, operations in get_document()["paths"].items():
         for method, operation in operations.items():
-            asked = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
-            if asked:
-                yield method.upper(), path, asked
+            results = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"}
+            if results:
+                yield method.upper(), path, results
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_unknown_parameter_error_lists_the_documented_ones(server: Server) -> None:
     at = server.api.ask("POST", "/v1/jobs", {"type": "report", "payload": {}, "run_at": "2031-01-01T00:00:00Z"}).json
     blackout = {"start": "01:00", "end": "02:00", "timezone": "UTC"}
-    seen = []
-    for method, path, asked in list_parameters():
+    results = []
+    for method, path, item in list_parameters():
         address = re.sub(r"\{job_id\}", at["id"], path)
         address = re.sub(r"\{\w+\}", NOBODY, address)
         reply = server.api.ask(method, f"{address}?{NONSENSE}=1", blackout if path == "/v1/blackouts" else None)
@@ -41,6 +41,6 @@ def test_unknown_parameter_error_lists_the_documented_ones(server: Server) -> No
         assert (reply.status, reply.json["field"]) == (422, NONSENSE), (method, path, reply)
         named = re.search(r"Use one of: (.*)\.", reply.json["detail"])
         assert named is not None, reply
-        assert {*named[1].split(", ")} == asked, (method, path)
-        seen.append(path)
-    assert len(seen) >= 20, "most were asked"
+        assert {*named[1].split(", ")} == item, (method, path)
+        results.append(path)
+    assert len(results) >= 20, "most were asked"

@@ -18,8 +18,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.parametrize(("scope", "name"), [("all", ""), ("queue", "low"), ("channel", "bluesky"), ("brand", "acme")])
 def test_pause_is_shown_until_resumed_and_is_audited(server: Server, scope: str, name: str) -> None:
-    said = {"name": name, "reason": "recall"} if name else {"reason": "recall"}
-    paused = server.api.ask("POST", f"/v1/gates/{scope}/pause", said)
+    result = {"name": name, "reason": "recall"} if name else {"reason": "recall"}
+    paused = server.api.ask("POST", f"/v1/gates/{scope}/pause", result)
     assert (paused.status, paused.json["kind"], paused.json["reason"]) == (200, "pause", "recall")
     [gate] = server.api.get("/v1/queues")["gates"]
     assert (gate["scope"], gate["name"], gate["sentence"]) == (scope, name, paused.json["sentence"])

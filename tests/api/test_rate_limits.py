@@ -23,8 +23,12 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_request_id_is_in_responses_and_errors(server: Server) -> None:
-    found = server.api.ask("GET", "/v1/jobs/nobody", X_Request_Id="order-17")
-    assert (found.status, found.headers["x-request-id"], found.json["request_id"]) == (422, "order-17", "order-17")
+    response = server.api.ask("GET", "/v1/jobs/nobody", X_Request_Id="order-17")
+    assert (response.status, response.headers["x-request-id"], response.json["request_id"]) == (
+        422,
+        "order-17",
+        "order-17",
+    )
     assert server.api.ask("GET", "/v1/accounts", X_Request_Id="order-18").headers["x-request-id"] == "order-18"
 
 

@@ -39,20 +39,20 @@ Found = Callable[[Client, Any], bool]
 
 def there(path: str) -> Found:
     """Under its id at this address."""
-    return lambda client, told: client.ask("GET", path.format(told["id"])).status == 200
+    return lambda client, value: client.ask("GET", path.format(value["id"])).status == 200
 
 
 def fetch_items(path: str) -> Found:
-    return lambda client, told: told["id"] in [one["id"] for one in client.get(path)["data"]]
+    return lambda client, value: value["id"] in [one["id"] for one in client.get(path)["data"]]
 
 
-def lets_in(client: Client, told: Any) -> bool:
-    return Client(client.url, {"Authorization": f"Bearer {told['key']}"}).ask("GET", "/v1/me").status == 200
+def lets_in(client: Client, value: Any) -> bool:
+    return Client(client.url, {"Authorization": f"Bearer {value['key']}"}).ask("GET", "/v1/me").status == 200
 
 
-def import_file(client: Client, told: Any) -> bool:
+def import_file(client: Client, value: Any) -> bool:
     posts = client.get("/v1/posts?text=Imported")["data"]
-    return len(posts) == 1 and client.get(f"/v1/imports/{told['id']}")["state"] == "saved"
+    return len(posts) == 1 and client.get(f"/v1/imports/{value['id']}")["state"] == "saved"
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class Deployment:
             yield process
         finally:
             process.terminate()
-            said = process.communicate(timeout=DEADLINE)[1]
-        assert process.returncode in (0, -signal.SIGKILL), said
+            result = process.communicate(timeout=DEADLINE)[1]
+        assert process.returncode in (0, -signal.SIGKILL), result
 
     def texts(self) -> list[str]:
         return [entry["text"] for entry in self.sandbox.get("/_sandbox/published")["data"]]
@@ -186,8 +186,8 @@ def test_confirmed_writes_survive_a_killed_server(deployment: Deployment) -> Non
         with deployment.worker():
             wanted = ["Now, alone", "Now, with all the others"]
             eventually(lambda: {*wanted} <= {*deployment.texts()}, deployment.texts)
-            asked = {"status": "published", "limit": "10"}
-            path = "/v1/posts?" + "&".join(f"{name}={text}" for name, text in asked.items())
+            fields = {"status": "published", "limit": "10"}
+            path = "/v1/posts?" + "&".join(f"{name}={text}" for name, text in fields.items())
             eventually(lambda: len(server.api.get(path)["data"]) == len(wanted))
         assert sorted(deployment.texts()) == wanted
 
@@ -195,7 +195,7 @@ def test_confirmed_writes_survive_a_killed_server(deployment: Deployment) -> Non
 def list_created(client: Client) -> set[str]:
     """Return the paths of operations that create something or accept it for later."""
     paths = client.get("/v1/openapi.json")["paths"]
-    answers = {(path, status) for path, told in paths.items() for one in told.values() for status in one["responses"]}
+    answers = {(path, status) for path, item in paths.items() for one in item.values() for status in one["responses"]}
     return {path for path, status in answers if status in ("201", "202")}
 
 

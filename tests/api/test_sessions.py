@@ -49,10 +49,10 @@ def age(server: Server, table: str, change: str) -> None:
 def test_cookie_is_host_only_and_http_only(server: Server) -> None:
     add_user(server, "ada")
     reply = log_in(server, "ada")
-    name, *said = [part.strip().lower() for part in reply.headers["set-cookie"].split(";")]
+    name, *result = [part.strip().lower() for part in reply.headers["set-cookie"].split(";")]
     assert name.startswith("__host-postino=")
-    assert {"secure", "httponly", "path=/", "samesite=lax"} <= {*said}
-    assert not any(part.startswith("domain") for part in said)
+    assert {"secure", "httponly", "path=/", "samesite=lax"} <= {*result}
+    assert not any(part.startswith("domain") for part in result)
     assert reply.headers["cache-control"] == "no-store"
     assert reply.json["name"] == "user:ada"
     assert browser(server, reply).get("/v1/me") == reply.json
@@ -71,7 +71,7 @@ def test_cookie_without_csrf_token_changes_nothing(server: Server, token: str | 
     add_user(server, f"{name}.other", "owner")
     reply, other = log_in(server, name), log_in(server, f"{name}.other")
     thief = browser(server, reply, token=False)
-    said = {} if token is None else {"X_CSRF_Token": other.json["csrf_token"] if token == "another's" else token}
+    response = {} if token is None else {"X_CSRF_Token": other.json["csrf_token"] if token == "another's" else token}
     before = server.api.get("/v1/audit?limit=1")["data"]
     for method, path, body in (
         ("POST", "/v1/api-keys", KEY),
@@ -79,7 +79,7 @@ def test_cookie_without_csrf_token_changes_nothing(server: Server, token: str | 
         ("PATCH", f"/v1/users/{server.api.get('/v1/users')['data'][0]['id']}", {"role": "viewer"}),
         ("DELETE", f"/v1/users/{server.api.get('/v1/users')['data'][0]['id']}", None),
     ):
-        refused = thief.ask(method, path, body, **said)
+        refused = thief.ask(method, path, body, **response)
         assert (refused.status, "X-CSRF-Token" in refused.json["detail"]) == (403, True), (method, path)
     assert server.api.get("/v1/audit?limit=1")["data"] == before
     assert thief.ask("GET", "/v1/me").status == 200
@@ -238,5 +238,5 @@ def test_users_are_managed_and_audited(server: Server) -> None:
         assert server.api.ask(method, f"/v1/users/{user['id']}").status == 404
     assert server.api.ask("PATCH", f"/v1/users/{user['id']}", {"role": "viewer"}).status == 404
     trail = [it for it in server.api.get("/v1/audit")["data"] if it["subject"] == "user:crud@example.org"]
-    told = [(it["action"], it["reason"], it["actor"]) for it in trail]
-    assert told == [("user.removed", "left", "api"), ("user.changed", "grew", "api"), ("user.added", "", "api")]
+    results = [(it["action"], it["reason"], it["actor"]) for it in trail]
+    assert results == [("user.removed", "left", "api"), ("user.changed", "grew", "api"), ("user.added", "", "api")]

@@ -39,6 +39,6 @@ def test_health_checks_need_no_key(server: Server) -> None:
 
 
 def test_openapi_document_needs_no_key(server: Server) -> None:
-    told = Client(server.api.url).get("/v1/openapi.json")
-    assert {"/v1/posts", "/v1/posts/{post_id}", "/v1/contents/{content_id}", "/v1/accounts"} <= set(told["paths"])
-    assert "PostBody" in json.dumps(told["paths"]["/v1/posts"]["post"]["requestBody"])
+    body = Client(server.api.url).get("/v1/openapi.json")
+    assert {"/v1/posts", "/v1/posts/{post_id}", "/v1/contents/{content_id}", "/v1/accounts"} <= set(body["paths"])
+    assert "PostBody" in json.dumps(body["paths"]["/v1/posts"]["post"]["requestBody"])

@@ -15,9 +15,9 @@ def test_uncertain_jobs_are_listed_by_brand(server: Server) -> None:
     acme, other = key_for(server, "acme"), key_for(server, "other")
     mine = put(acme, type="doubtful", brand="acme")["id"]
     work(server, lambda _: Unknown("The answer was lost."))
-    [told] = acme.get("/v1/uncertain")["data"]
-    assert (told["id"], told["trouble"], told["needs_person"]) == (mine, "The answer was lost.", True)
-    assert (told["in_doubt"], told["intents"], told["receipts"]) == ([], [], [])
+    [result] = acme.get("/v1/uncertain")["data"]
+    assert (result["id"], result["trouble"], result["needs_person"]) == (mine, "The answer was lost.", True)
+    assert (result["in_doubt"], result["intents"], result["receipts"]) == ([], [], [])
     assert len(acme.get(f"/v1/uncertain/{mine}")["history"]) == 1
     assert other.get("/v1/uncertain")["data"] == []
     foreign, missing = other.ask("GET", f"/v1/uncertain/{mine}"), other.ask("GET", f"/v1/uncertain/{NOBODY}")
@@ -41,7 +41,7 @@ def test_lookup_without_network_support_changes_nothing(up: Up) -> None:
     assert (looked["sighting"], looked["why"]) == (
         "cannot_tell", "The network has no way to ask whether the post arrived.",
     )  # fmt: skip
-    [told] = up.api.get("/v1/uncertain?channel=telegram")["data"]
-    assert told["in_doubt"] == ["post 1, attempt 1"]
-    assert len(told["intents"]) == 1
+    [result] = up.api.get("/v1/uncertain?channel=telegram")["data"]
+    assert result["in_doubt"] == ["post 1, attempt 1"]
+    assert len(result["intents"]) == 1
     assert up.texts().count("Was it sent?") == 1

@@ -31,15 +31,15 @@ def test_up_prints_its_urls_and_publishes_a_post_once(folder: Path) -> None:
         accounts = up.api.get("/v1/accounts")["data"]
         assert [account["id"] for account in accounts][:1] == [BLUESKY]
         made = up.post("Hello", accounts[0]["id"])
-        told = up.wait_for_status(made["id"])
+        result = up.wait_for_status(made["id"])
         [entry] = up.list_published()
-        assert (entry["text"], entry["network"], entry["remote_id"]) == ("Hello", "bluesky", told["remote_id"])
+        assert (entry["text"], entry["network"], entry["remote_id"]) == ("Hello", "bluesky", result["remote_id"])
         second = start_refused("up", "--data-dir", str(folder), "--port", "0", "--json")
         assert (second.returncode, second.stdout) == (4, "")
         assert f"Postino already runs on {folder} (process {up.process.pid})" in second.stderr
-        said = up.interrupt()
-    assert up.ready["api_key"] not in said
-    assert "Traceback" not in said
+        log = up.interrupt()
+    assert up.ready["api_key"] not in log
+    assert "Traceback" not in log
 
 
 def start_refused(*words: str) -> subprocess.CompletedProcess[str]:
@@ -53,10 +53,10 @@ def start_refused(*words: str) -> subprocess.CompletedProcess[str]:
 def test_taken_port_is_reported(folder: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = start_refused(command, "--data-dir", str(folder), "--port", str(port))
-    assert (told.returncode, told.stdout) == (4, "")
-    assert f"Port {port} of 127.0.0.1 is in use by another process" in told.stderr
-    assert "Traceback" not in told.stderr
+        result = start_refused(command, "--data-dir", str(folder), "--port", str(port))
+    assert (result.returncode, result.stdout) == (4, "")
+    assert f"Port {port} of 127.0.0.1 is in use by another process" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_printed_commands_work(folder: Path) -> None:
@@ -65,18 +65,18 @@ def test_printed_commands_work(folder: Path) -> None:
     streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": settings}
     with subprocess.Popen(command, start_new_session=True, **streams) as up:
         try:
-            said = [*iter(lambda: read_line(up), LAST)]
+            results = [*iter(lambda: read_line(up), LAST)]
             assert get_cpu_seconds(up.pid) < 10, "seconds from nothing, if it had one core to itself"
-            check_links(said)
-            start = said.index("Try this in another terminal and watch the feed:") + 1
-            commands = [line for line in said[start:] if line]
+            check_links(results)
+            start = results.index("Try this in another terminal and watch the feed:") + 1
+            commands = [line for line in results[start:] if line]
             assert len(commands) == 3
             done = [subprocess.run(it, shell=True, timeout=DEADLINE, check=True, **streams) for it in commands]
             assert "published" in done[0].stdout
             assert json.loads(done[1].stdout)["network"] == "mastodon"
             assert "Hello from Postino" in done[2].stdout
             assert "Hello from the API" in done[2].stdout
-            feed = Client(of(said, "Sandbox feed").rstrip("/"))
+            feed = Client(of(results, "Sandbox feed").rstrip("/"))
             wanted = {("bluesky", "Hello from Postino"), ("mastodon", "Hello from the API")}
             eventually(
                 lambda: {(it["network"], it["text"]) for it in feed.get("/_sandbox/published")["data"]} == wanted
@@ -102,21 +102,21 @@ def get_cpu_seconds(pid: int) -> float:
     return float(sum(sum(one.cpu_times()[:2]) for one in (up, *up.children(recursive=True))))
 
 
-def of(said: list[str], name: str) -> str:
-    [line] = [line for line in said if line.startswith(f"{name}  ")]
+def of(value: list[str], name: str) -> str:
+    [line] = [line for line in value if line.startswith(f"{name}  ")]
     return line.removeprefix(name).strip()
 
 
-def check_links(said: list[str]) -> None:
+def check_links(value: list[str]) -> None:
     """Every link works; the sign-in link works once."""
-    api = Client(of(said, "API").removesuffix("/v1"), {"Authorization": f"Bearer {of(said, 'API key')}"})
+    api = Client(of(value, "API").removesuffix("/v1"), {"Authorization": f"Bearer {of(value, 'API key')}"})
     assert api.get("/v1/me")["role"] == "owner"
-    path = of(said, "Sign in").removeprefix(api.url)
+    path = of(value, "Sign in").removeprefix(api.url)
     replies = [Client(api.url).ask("GET", path) for _ in range(2)]
     assert [reply.status for reply in replies] == [303, 401]
     browser = Client(api.url, {"Cookie": replies[0].headers["set-cookie"].partition(";")[0]})
     assert browser.get("/v1/me")["name"] == "user:owner"
-    for address in (of(said, "Dashboard").partition("#")[0], of(said, "Sandbox feed")):
+    for address in (of(value, "Dashboard").partition("#")[0], of(value, "Sandbox feed")):
         assert Client(address.rstrip("/")).ask("GET", "/").status == 200
 
 
@@ -174,8 +174,8 @@ def test_killed_process_is_restarted_while_the_others_run(folder: Path) -> None:
             up.wait_for_status(made["id"])
             assert up.children(kind)
         assert len(up.texts()) == 3
-        said = up.interrupt()
-    assert said.count('"event": "process.ended"') == 3
+        result = up.interrupt()
+    assert result.count('"event": "process.ended"') == 3
 
 
 def test_interrupt_lets_requests_in_flight_finish(folder: Path) -> None:

@@ -34,13 +34,13 @@ def make_result(figure: Figure, **medians: float) -> Result:
 def test_a_miniature_run_measures_postino_beside_a_limit(
     name: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    said: list[str] = []
+    results: list[str] = []
     ready = {name: install(SUBJECTS[name]) for name in ("postino", "raw_pipeline", "raw_copy")}
     stage = Stage(postgres_server, FIFTY_JOBS)
-    result = measure(WORKLOADS[name], stage, ready, {"oban": "It is not there."}, 1, said.append)
+    result = measure(WORKLOADS[name], stage, ready, {"oban": "It is not there."}, 1, results.append)
 
     measured = [contestant for contestant, figures in result.rounds if figures["rate"] > 0]
-    assert measured == [contestant for contestant in WORKLOADS[name].contestants if contestant in ready], said
+    assert measured == [contestant for contestant in WORKLOADS[name].contestants if contestant in ready], results
 
     write(tmp_path, [result], {"rounds": 1})
     [told] = json.loads((tmp_path / "results.json").read_text())["results"]
@@ -110,8 +110,8 @@ def test_a_target_is_met_or_not_or_has_nothing_to_compare_with(
 
 
 def test_pages_of_writes_that_nothing_reads_from_are_counted_and_others_only_once() -> None:
-    def node(pages: int, *children: dict[str, object], **told: str) -> dict[str, object]:
-        named = {name.replace("_", " "): value for name, value in told.items()}
+    def node(pages: int, *children: dict[str, object], **fields: str) -> dict[str, object]:
+        named = {name.replace("_", " "): value for name, value in fields.items()}
         return {"Shared Hit Blocks": pages, "Shared Read Blocks": 0, "Plans": list(children), **named}
 
     gone = node(30, Subplan_Name="CTE gone")

@@ -106,8 +106,8 @@ def postino(capsys: pytest.CaptureFixture[str]) -> Postino:
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
             main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
+        result = capsys.readouterr()
         assert isinstance(end.value.code, int)
-        return CommandResult(end.value.code, said.out, said.err)
+        return CommandResult(end.value.code, result.out, result.err)
 
     return run

@@ -19,15 +19,15 @@ def run_in_terminal(*arguments: str, until: str = "", **environment: str) -> str
     environment_variables = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment_variables) as process:
         os.close(theirs)
-        said = ""
+        text = ""
         while part := read_from(ours):
-            said += part.decode()
-            if until and until in said:
+            text += part.decode()
+            if until and until in text:
                 process.send_signal(signal.SIGINT)
                 until = ""
         os.close(ours)
-        assert process.wait(DEADLINE) == 0, said
-    return said
+        assert process.wait(DEADLINE) == 0, text
+    return text
 
 
 def read_from(terminal: int) -> bytes:

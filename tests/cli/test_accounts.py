@@ -42,7 +42,7 @@ def test_credentials_are_read_from_file(postino: Postino, tmp_path: Path, folder
 
 
 @pytest.mark.parametrize(
-    ("words", "given", "told"),
+    ("words", "given", "message"),
     [
         (["bluesky", "ada"], "", "JSON object of texts"),
         (["bluesky", "ada"], f'{{"password": "{SECRET}"', "JSON object of texts"),
@@ -59,12 +59,12 @@ def test_credentials_are_read_from_file(postino: Postino, tmp_path: Path, folder
     ],
 )
 def test_errors_contain_no_credentials(
-    postino: Postino, monkeypatch: pytest.MonkeyPatch, words: list[str], given: str, told: str
+    postino: Postino, monkeypatch: pytest.MonkeyPatch, words: list[str], given: str, message: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(given))
     answer = postino("accounts", "add", *words)
     assert (answer.code, answer.out) == (2, "")
-    assert told in answer.err
+    assert message in answer.err
     assert SECRET not in answer.err
 
 

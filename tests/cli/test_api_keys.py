@@ -18,19 +18,19 @@ def test_key_is_shown_once_listed_by_prefix_and_removed(postino: Postino, folder
     assert "never shows it again" in added.err
     assert text not in added.err
     local_queue = LocalQueue(folder)
-    found = local_queue.perform(lambda app: app.api_keys.authenticate(text))
-    assert found is not None
-    assert (found.role, found.brands, found.created_by[:4]) == (Role.EDITOR, frozenset({"b1", "b2"}), "cli:")
-    assert local_queue.last_audit()[1:] == ("api_key.added", f"api_key:{found.id}", "why")
+    result = local_queue.perform(lambda app: app.api_keys.authenticate(text))
+    assert result is not None
+    assert (result.role, result.brands, result.created_by[:4]) == (Role.EDITOR, frozenset({"b1", "b2"}), "cli:")
+    assert local_queue.last_audit()[1:] == ("api_key.added", f"api_key:{result.id}", "why")
     table, listed = postino("keys", "list"), postino("keys", "list", "--json")
     assert text not in table.out + listed.out
     assert text[:16] in table.out
     assert [(key["name"], key["prefix"]) for key in listed.json["data"]] == [("newsroom", text[:16])]
-    removed = postino("keys", "remove", found.id, "--reason", "gone")
+    removed = postino("keys", "remove", result.id, "--reason", "gone")
     assert (removed.code, removed.out) == (0, "Revoked API key 'newsroom'.\n")
     assert local_queue.perform(lambda app: app.api_keys.authenticate(text)) is None
-    assert local_queue.last_audit()[1:] == ("api_key.removed", f"api_key:{found.id}", "gone")
-    assert postino("keys", "remove", found.id).code == 3
+    assert local_queue.last_audit()[1:] == ("api_key.removed", f"api_key:{result.id}", "gone")
+    assert postino("keys", "remove", result.id).code == 3
     assert postino("keys", "list", "--json").json["data"] == []
 
 
@@ -44,7 +44,7 @@ def test_json_output(postino: Postino) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["add", "ci", "--role", "emperor"], "owner, editor, viewer"),
         (["add", "ci"], "--role"),
@@ -54,8 +54,10 @@ def test_json_output(postino: Postino) -> None:
         (["remove", "7"], "postino keys list"),
     ],
 )
-def test_invalid_input_changes_nothing(postino: Postino, local_queue: LocalQueue, words: list[str], told: str) -> None:
+def test_invalid_input_changes_nothing(
+    postino: Postino, local_queue: LocalQueue, words: list[str], message: str
+) -> None:
     answer = postino("keys", *words)
     assert (answer.code, answer.out) == (2, "")
-    assert told in answer.err
+    assert message in answer.err
     assert local_queue.perform(lambda app: app.store.audit(1)) == []

@@ -73,7 +73,7 @@ def test_scope_is_derived_from_options(
 
 
 @pytest.mark.parametrize(
-    ("words", "field", "told"),
+    ("words", "field", "message"),
     [
         (NIGHT, "scope", "one of --all, --channel, --brand and --account"),
         ([*NIGHT, "--brand", "a", "--channel", "instagram"], "scope", "Pass exactly one of --all"),
@@ -96,11 +96,11 @@ def test_scope_is_derived_from_options(
     ],
 )
 def test_errors_name_options_and_nothing_is_saved(
-    words: list[str], field: str, told: str, bruno: str, postino: Postino
+    words: list[str], field: str, message: str, bruno: str, postino: Postino
 ) -> None:
     refused = postino("blackouts", "add", *words, "--json")
     assert (refused.code, refused.error["field"], refused.out) == (2, field, ""), refused
-    assert told in refused.error["message"]
+    assert message in refused.error["message"]
     assert postino("blackouts", "add", *words).code == 2
     assert postino("blackouts", "list", "--json").json["data"] == []
 
@@ -147,8 +147,8 @@ def test_dry_run_shows_delayed_jobs_and_saves_nothing(local_queue: LocalQueue, b
     [row] = [line.split() for line in shown.rows if str(job.id) in line]
     assert row[1:] == ["bluesky", bruno, f"{noon:%Y-%m-%d}T12:00:00Z", f"{noon:%Y-%m-%d}T14:00:00Z"]
     assert shown.rows[-1] == "Nothing was saved."
-    told = postino("blackouts", "add", *words, "--json").json
-    assert (told["saved"], told["more"], [it["job_id"] for it in told["shifts"]]) == (False, 0, [str(job.id)])
+    body = postino("blackouts", "add", *words, "--json").json
+    assert (body["saved"], body["more"], [it["job_id"] for it in body["shifts"]]) == (False, 0, [str(job.id)])
     assert postino("blackouts", "list", "--json").json["data"] == []
 
 
@@ -165,22 +165,24 @@ def test_terminal_asks_for_confirmation(
     )  # fmt: skip
     try:
         os.close(theirs)
-        said = b""
-        while b"Save it?" not in said:
-            said += (part := read_from(ours))
-            assert part, said.decode()
+        result = b""
+        while b"Save it?" not in result:
+            result += (part := read_from(ours))
+            assert part, result.decode()
         if typed == b"\x03":
-            said += interrupt(process, ours)
+            result += interrupt(process, ours)
         else:
             os.write(ours, typed)
         while part := read_from(ours):
-            said += part
+            result += part
         process.wait(DEADLINE)
     finally:
         process.kill()
         process.wait()
         os.close(ours)
-    assert (process.returncode, len(postino("blackouts", "list", "--json").json["data"])) == (code, kept), said.decode()
+    assert (process.returncode, len(postino("blackouts", "list", "--json").json["data"])) == (code, kept), (
+        result.decode()
+    )
 
 
 def interruptible() -> None:
@@ -190,13 +192,13 @@ def interruptible() -> None:
 
 def interrupt(process: subprocess.Popen[bytes], terminal: int) -> bytes:
     """Interrupt a command and return its output; the signal is repeated, because Python may lose it before a read."""
-    said = b""
+    result = b""
     for _ in range(20):
         process.send_signal(signal.SIGINT)
         if select.select([terminal], [], [], 0.5)[0] and (part := read_from(terminal)):
-            said += part
+            result += part
             break
-    return said
+    return result
 
 
 # Publishing in one

@@ -46,8 +46,8 @@ def test_dead_letter_shows_cause_payload_and_trace(local_queue: LocalQueue, post
     failure = AttemptError("OSError", "gone", "Traceback: there\n")
     job = local_queue.add_settled_job(Retry("gone"), failure, user_id="u1", correlation_id="c1")
     plain = postino("dead", "show", job.id)
-    for told in ("exhausted", "ciao", "gone", "Traceback: there", "u1", "c1"):
-        assert told in plain.out
+    for item in ("exhausted", "ciao", "gone", "Traceback: there", "u1", "c1"):
+        assert item in plain.out
     shown = postino("dead", "show", job.id, "--json").json
     assert (shown["cause"], shown["trace"], shown["job"]["user_id"]) == ("exhausted", "Traceback: there\n", "u1")
     assert [it["number"] for it in shown["history"]] == [1]

@@ -30,8 +30,8 @@ def post(local_queue: LocalQueue, postino: Postino) -> str:
         await app.store.register_worker(WorkerInfo(id="w", host=socket.gethostname(), pid=os.getpid()))
 
     local_queue.perform(prepare)
-    told = postino("post", "Later", "--to", "bluesky", "--at", LATER, "--json").json
-    return str(told["id"])
+    body = postino("post", "Later", "--to", "bluesky", "--at", LATER, "--json").json
+    return str(body["id"])
 
 
 def make_dead_worker() -> WorkerInfo:
@@ -41,8 +41,8 @@ def make_dead_worker() -> WorkerInfo:
     return WorkerInfo(id="dead", host=socket.gethostname(), pid=process.pid)
 
 
-def kinds(told: Any) -> list[str]:
-    return [blocker["kind"] for blocker in told["blockers"]]
+def kinds(value: Any) -> list[str]:
+    return [blocker["kind"] for blocker in value["blockers"]]
 
 
 def test_post_that_is_not_due_shows_its_time(postino: Postino, post: str) -> None:
@@ -57,12 +57,12 @@ def test_post_that_is_not_due_shows_its_time(postino: Postino, post: str) -> Non
 
 
 def test_explanation_as_json_and_in_time_zone(postino: Postino, post: str) -> None:
-    told = postino("posts", "explain", post, "--timezone", "Europe/Rome", "--json").json
-    assert list(told) == ["sentence", "runnable", "eta", "blockers"]
-    assert told["sentence"].endswith("is due at 2035-06-01 14:00 Europe/Rome.")
-    assert (told["runnable"], told["eta"], kinds(told)) == (False, "2035-06-01T12:00:00.000000Z", ["not_due"])
-    assert list(told["blockers"][0]) == ["kind", "sentence", "since_at", "until_at", "cause", "unblock"]
-    assert postino("jobs", "explain", post, "--timezone", "Europe/Rome", "--json").json == told
+    body = postino("posts", "explain", post, "--timezone", "Europe/Rome", "--json").json
+    assert list(body) == ["sentence", "runnable", "eta", "blockers"]
+    assert body["sentence"].endswith("is due at 2035-06-01 14:00 Europe/Rome.")
+    assert (body["runnable"], body["eta"], kinds(body)) == (False, "2035-06-01T12:00:00.000000Z", ["not_due"])
+    assert list(body["blockers"][0]) == ["kind", "sentence", "since_at", "until_at", "cause", "unblock"]
+    assert postino("jobs", "explain", post, "--timezone", "Europe/Rome", "--json").json == body
 
 
 def test_pause_shows_command_that_ends_it(postino: Postino, post: str, folder: object) -> None:
@@ -82,8 +82,8 @@ def test_ended_worker_is_not_counted(postino: Postino, local_queue: LocalQueue) 
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
     elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1)
     local_queue.perform(lambda app: app.store.register_worker(elsewhere))
-    told = postino("jobs", "explain", job.id, "--json").json
-    assert (kinds(told), told["runnable"]) == ([], True)
+    body = postino("jobs", "explain", job.id, "--json").json
+    assert (kinds(body), body["runnable"]) == ([], True)
 
 
 def test_final_and_waiting_jobs_are_explained(postino: Postino, local_queue: LocalQueue) -> None:
@@ -128,18 +128,18 @@ def test_jobs_test_queues_nothing(postino: Postino, post: str) -> None:
 def test_collision_is_job_of_same_account_within_a_minute(
     postino: Postino, post: str, words: list[str], collides: bool
 ) -> None:
-    told = postino("jobs", "test", "--channel", "bluesky", *words, "--json").json
-    assert told["evaluation"]["has_collision"] is collides
+    body = postino("jobs", "test", "--channel", "bluesky", *words, "--json").json
+    assert body["evaluation"]["has_collision"] is collides
 
 
 def test_jobs_test_lists_future_blockers(postino: Postino, post: str) -> None:
     postino("queues", "pause", "--brand", "acme")
     words = ("jobs", "test", "--channel", "bluesky", "--account", BLUESKY, "--at", LATER)
-    told = postino(*words, "--json").json
-    assert list(told) == ["channel", "run_at", "evaluation", "notes"]
-    assert (told["channel"], told["run_at"]) == ("bluesky", "2035-06-01T12:00:00.000000Z")
-    assert list(told["evaluation"]) == ["runnable", "in_blackout", "has_collision", "blockers"]
-    assert (told["evaluation"]["runnable"], kinds(told["evaluation"])) == (False, ["pause"])
+    body = postino(*words, "--json").json
+    assert list(body) == ["channel", "run_at", "evaluation", "notes"]
+    assert (body["channel"], body["run_at"]) == ("bluesky", "2035-06-01T12:00:00.000000Z")
+    assert list(body["evaluation"]) == ["runnable", "in_blackout", "has_collision", "blockers"]
+    assert (body["evaluation"]["runnable"], kinds(body["evaluation"])) == (False, ["pause"])
     answer = postino(*words)
     assert answer.rows[0].startswith("No: it could not run at 2035-06-01T12:00:00Z.")
     assert "queues resume --brand acme" in answer.out
@@ -156,7 +156,7 @@ def test_unknown_account_is_rejected_and_unknown_brand_hinted(postino: Postino, 
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--channel", ""], "channel"),
         (["--channel", "mastodon", "--account", BLUESKY], f"account: {BLUESKY} is on bluesky, not on mastodon"),
@@ -168,15 +168,15 @@ def test_unknown_account_is_rejected_and_unknown_brand_hinted(postino: Postino, 
         ([], "--channel"),
     ],
 )
-def test_invalid_options_are_named(postino: Postino, post: str, words: list[str], told: str) -> None:
+def test_invalid_options_are_named(postino: Postino, post: str, words: list[str], message: str) -> None:
     answer = postino("jobs", "test", *words)
     assert (answer.code, answer.out) == (2, "")
-    assert told in answer.err
+    assert message in answer.err
 
 
 @pytest.mark.slow
 def test_terminal_shows_colours_and_remedies(post: str, folder: object) -> None:
-    said = run_in_terminal("posts", "explain", post, POSTINO_DATA_DIR=str(folder))
-    assert f"\x1b[33mThis post for {BLUESKY} is due at" in said
-    assert " 1  It is not due yet." in said
-    assert f"posts reschedule {post} --now" in said
+    result = run_in_terminal("posts", "explain", post, POSTINO_DATA_DIR=str(folder))
+    assert f"\x1b[33mThis post for {BLUESKY} is due at" in result
+    assert " 1  It is not due yet." in result
+    assert f"posts reschedule {post} --now" in result

@@ -73,26 +73,26 @@ def test_each_wait_is_a_sentence(post: str, postino: Postino) -> None:
 
 @pytest.mark.parametrize("width", ["80", "200"])
 def test_terminal_shows_texts_instead_of_ids(post: str, folder: Path, width: str) -> None:
-    said = run_in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
-    assert "Open until" in said
-    assert "bluesky:ada" in said
-    assert post not in said
-    assert ("SCHEDULED_AT" in said) is (width == "200")
+    result = run_in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS=width)
+    assert "Open until" in result
+    assert "bluesky:ada" in result
+    assert post not in result
+    assert ("SCHEDULED_AT" in result) is (width == "200")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [("Few\nwords", "Few words"), ("x" * 41, "x" * 39 + "…"), ("ab " * 20, "ab " * 12 + "ab…"), ("", "-")],
 )
-def test_shorten_text(text: str, told: str) -> None:
-    assert shorten_text(text) == told
+def test_shorten_text(text: str, message: str) -> None:
+    assert shorten_text(text) == message
 
 
 def test_json_output_has_all_fields(due: list[str], postino: Postino) -> None:
-    said = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30", "--workers", "2", "--json").json
-    assert {it["id"] for it in said["ran"]} == set(due)
-    assert sorted(it["late_by"] for it in said["ran"]) == pytest.approx([0, 0, 30], abs=0.5)
-    assert (said["workers"], said["left"]) == (2, [])
+    body = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30", "--workers", "2", "--json").json
+    assert {it["id"] for it in body["ran"]} == set(due)
+    assert sorted(it["late_by"] for it in body["ran"]) == pytest.approx([0, 0, 30], abs=0.5)
+    assert (body["workers"], body["left"]) == (2, [])
     only = postino("forecast", "--until", soon(hours=2), "--channel", "reports", "--json").json
     assert [it["id"] for it in only["ran"]] == due[2:]
 
@@ -170,7 +170,7 @@ def test_png_needs_a_rasteriser(
 
 
 def test_terminal_shows_table(due: list[str], folder: Path) -> None:
-    said = run_in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS="200")
-    assert "STARTED_AT" in said
-    assert "BRAND" not in said  # nobody has one
-    assert due[0] in said
+    result = run_in_terminal("forecast", "--until", soon(hours=2), POSTINO_DATA_DIR=str(folder), COLUMNS="200")
+    assert "STARTED_AT" in result
+    assert "BRAND" not in result  # nobody has one
+    assert due[0] in result

@@ -81,8 +81,8 @@ def test_different_problems_are_listed_separately(file: Path, local_queue: Local
     rows = [f"Hello {number},bluesky:b{number},2035-06-01T12:00Z" for number in range(2)]
     rows += [f"Hello {number},bluesky:ada,soon" for number in range(7)]
     file.write_text("\n".join(["text,accounts,at", *rows]))
-    told = postino("posts", "import", file, "--dry-run").rows
-    assert [row.split("  ")[0] for row in told[1:-1]] == ["2", "3", "4, 5, 6, 7, 8 and 2 more"]
+    result = postino("posts", "import", file, "--dry-run").rows
+    assert [row.split("  ")[0] for row in result[1:-1]] == ["2", "3", "4, 5, 6, 7, 8 and 2 more"]
 
 
 def test_all_problems_of_a_line_are_listed(file: Path, local_queue: LocalQueue, postino: Postino) -> None:

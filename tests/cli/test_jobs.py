@@ -36,16 +36,16 @@ def test_empty_piped_list_is_only_the_header(local_queue: LocalQueue, postino: P
 
 def test_paging_lists_every_job_once(local_queue: LocalQueue, postino: Postino) -> None:
     jobs = local_queue.perform(lambda app: app.enqueue_many([("post", number) for number in range(5)]))
-    seen: list[str] = []
+    results: list[str] = []
     arguments: list[str] = []
     for expected in (2, 2, 1):
         page = postino("jobs", "list", "--json", "--limit", 2, *arguments).json
         assert len(page["data"]) == expected
-        seen += [job["id"] for job in page["data"]]
+        results += [job["id"] for job in page["data"]]
         arguments = ["--before", page["next_cursor"]]
     assert page["next_cursor"] is None
-    assert seen == sorted((str(job.id) for job in jobs), reverse=True)
-    assert f"--before {seen[1]}" in postino("jobs", "list", "--limit", 2).err
+    assert results == sorted((str(job.id) for job in jobs), reverse=True)
+    assert f"--before {results[1]}" in postino("jobs", "list", "--limit", 2).err
 
 
 def test_full_last_page_has_no_cursor(local_queue: LocalQueue, postino: Postino) -> None:
@@ -97,8 +97,8 @@ def test_show_lists_attempts_errors_and_children(local_queue: LocalQueue, postin
     child = local_queue.enqueue("comment", parent=job.id)
     plain = postino("jobs", "show", job.id)
     assert plain.code == 0
-    for told in ("last_error", "Attempts", "Traceback: here", "Children", str(child.id)):
-        assert told in plain.out
+    for item in ("last_error", "Attempts", "Traceback: here", "Children", str(child.id)):
+        assert item in plain.out
     shown = postino("jobs", "show", job.id, "--json").json
     (attempt,) = shown["history"]
     assert (attempt["number"], attempt["outcome"], attempt["error_class"]) == (1, "failed", "ValueError")

@@ -30,11 +30,11 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]m")
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "message"),
     [(0, "0 s ago"), (-1, "1 s ago"), (59, "in 59 s"), (300, "in 5 min"), (-7200, "2 h ago"), (200_000, "in 2 d")],
 )
-def test_format_distance(seconds: int, told: str) -> None:
-    assert output.format_distance(timedelta(seconds=seconds)) == told
+def test_format_distance(seconds: int, message: str) -> None:
+    assert output.format_distance(timedelta(seconds=seconds)) == message
 
 
 def test_instants_are_utc_to_the_second() -> None:
@@ -80,23 +80,23 @@ def test_terminal_shows_local_time(local_queue: LocalQueue) -> None:
 def test_dead_letter_in_terminal_ends_with_next_steps(local_queue: LocalQueue, folder: Path) -> None:
     busy, wrong = local_queue.add_settled_job(Retry("busy")), local_queue.add_settled_job(Reject("no"))
     for job, replays in ((busy, [""]), (wrong, [" --payload JSON", " --force"])):
-        said = run_in_terminal("dead", "show", str(job.id), "--data-dir", str(folder)).splitlines()
+        result = run_in_terminal("dead", "show", str(job.id), "--data-dir", str(folder)).splitlines()
         steps = [f"dead replay {job.id}{how}" for how in replays] + [f"dead discard {job.id} --reason WHY"]
-        told = [line.partition("postino ")[2] for line in said[-len(steps) :]]
-        assert told == [f"{step} --data-dir {folder}" for step in steps]
+        results = [line.partition("postino ")[2] for line in result[-len(steps) :]]
+        assert results == [f"{step} --data-dir {folder}" for step in steps]
 
 
 @pytest.mark.slow
 def test_up_prints_urls_and_commands_to_copy(folder: Path) -> None:
-    said = run_in_terminal("up", "--port", "0", "--data-dir", str(folder), until="Ctrl-C").splitlines()
-    told = dict(re.findall(r"  (\w[\w ]+?)  +(\S+)", "\n".join(said)))
-    assert told["Log"] == str(folder / "postino.log")
-    assert told["API key"] == (folder / "api.key").read_text().strip()
-    assert told["Dashboard"].endswith(f"/#key={told['API key']}")
-    assert len(said) <= 20
-    commands = [line.strip() for line in said if "postino post" in line]
+    result = run_in_terminal("up", "--port", "0", "--data-dir", str(folder), until="Ctrl-C").splitlines()
+    text = dict(re.findall(r"  (\w[\w ]+?)  +(\S+)", "\n".join(result)))
+    assert text["Log"] == str(folder / "postino.log")
+    assert text["API key"] == (folder / "api.key").read_text().strip()
+    assert text["Dashboard"].endswith(f"/#key={text['API key']}")
+    assert len(result) <= 20
+    commands = [line.strip() for line in result if "postino post" in line]
     assert len(commands) == 2
-    assert [line for line in said if line.strip().startswith("curl ")]
+    assert [line for line in result if line.strip().startswith("curl ")]
     assert all(command.endswith(f" --data-dir {folder}") for command in commands)
     assert '"event": "worker.stopped"' in (folder / "postino.log").read_text()
 
@@ -128,8 +128,8 @@ def posts(local_queue: LocalQueue) -> list[str]:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_post_list_cuts_texts_but_not_ids(posts: list[str], width: int) -> None:
-    said = run_in_terminal("posts", "list", COLUMNS=str(width))
-    lines = [COLOURS.sub("", line).rstrip() for line in said.splitlines()]
+    result = run_in_terminal("posts", "list", COLUMNS=str(width))
+    lines = [COLOURS.sub("", line).rstrip() for line in result.splitlines()]
     each = 1 if width >= 120 else 2
     head, kept, failed = (" ".join(lines[start : start + each]) for start in (0, each, 2 * each))
     error = lines[3 * each]
@@ -143,7 +143,7 @@ def test_post_list_cuts_texts_but_not_ids(posts: list[str], width: int) -> None:
     assert error.startswith("  The network says no The")
     assert error.endswith("…")
     assert max(map(cell_len, lines[: 3 * each + 1])) <= width
-    assert "for a person" not in said
+    assert "for a person" not in result
 
 
 @given(room=st.integers(58, 300), status=st.integers(6, 30), account=st.integers(1, 60))

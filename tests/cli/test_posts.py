@@ -65,9 +65,9 @@ def test_times_are_in_the_named_zone(postino: Postino) -> None:
     [post] = postino("posts", "list", "--json").json["data"]
     moved = postino("posts", "reschedule", post["id"], "--at", "2035-06-02T10:00", "--timezone", "Europe/Rome")
     assert "for 2035-06-02 10:00 CEST." in moved.out
-    told = postino("posts", "explain", post["id"], "--timezone", "Europe/Rome")
-    assert told.rows[-1] == "eta  2035-06-02 10:00 CEST"
-    assert "Z " not in told.rows[2]
+    result = postino("posts", "explain", post["id"], "--timezone", "Europe/Rome")
+    assert result.rows[-1] == "eta  2035-06-02 10:00 CEST"
+    assert "Z " not in result.rows[2]
 
 
 @pytest.mark.parametrize("name", [BLUESKY, "bluesky", "ada.example.org"])
@@ -95,7 +95,7 @@ def test_text_is_read_from_standard_input(postino: Postino, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["x" * 301, "--to", "bluesky"], "1 character too long for Bluesky"),
         (["x" * 5001, "--to", "bluesky"], "it has 5,001 characters, and the maximum is 5,000"),
@@ -111,10 +111,10 @@ def test_text_is_read_from_standard_input(postino: Postino, monkeypatch: pytest.
         (["x"], "--to"),
     ],
 )
-def test_invalid_post_is_rejected_and_not_queued(postino: Postino, words: list[str], told: str) -> None:
+def test_invalid_post_is_rejected_and_not_queued(postino: Postino, words: list[str], message: str) -> None:
     answer = postino("post", *words)
     assert (answer.code, answer.out) == (2, "")
-    assert told in answer.err
+    assert message in answer.err
     assert postino("posts", "list", "--json").json["data"] == []
 
 
@@ -128,21 +128,21 @@ def test_preview_shows_every_network_and_queues_nothing(postino: Postino) -> Non
     answer = postino("post", "x" * 400, "--to", "bluesky", "--to", "mastodon", "--preview")
     assert answer.code == 2
     assert "error: The text is 100 characters too long for Bluesky" in answer.out
-    told = postino("post", "Hi", "--to", "bluesky", "--hashtag", "rome", "--preview", "--json").json
-    assert told["posts"][0]["parts"] == ["Hi\n\n#rome"]
+    body = postino("post", "Hi", "--to", "bluesky", "--hashtag", "rome", "--preview", "--json").json
+    assert body["posts"][0]["parts"] == ["Hi\n\n#rome"]
     assert postino("posts", "list", "--json").json["data"] == []
 
 
 def test_all_content_options_are_stored(postino: Postino, local_queue: LocalQueue) -> None:
-    told = postino(
+    body = postino(
         "post", "First", "--to", "bluesky", "--thread", "Second", "--thread", "Third", "--media",
         "https://example.org/a.jpg", "--alt", "A tower", "--hashtag", "rome", "--at", LATER, "--publish-until",
         "2035-06-01T13:00:00Z", "--json",
     ).json  # fmt: skip
-    payload = local_queue.perform(lambda app: app.store.job(told["id"])).payload.decode()
+    payload = local_queue.perform(lambda app: app.store.job(body["id"])).payload.decode()
     for words in ("First", "#rome", "Second", "Third", "https://example.org/a.jpg", "A tower"):
         assert words in payload
-    assert told["publish_until"] == "2035-06-01T13:00:00.000000Z"
+    assert body["publish_until"] == "2035-06-01T13:00:00.000000Z"
 
 
 def test_same_key_creates_one_post(postino: Postino) -> None:
@@ -219,8 +219,8 @@ def test_reschedule_now_explains_deferral(postino: Postino, later: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("paused_account")
 def test_terminal_does_not_wait_for_closed_gate(folder: Path) -> None:
-    said = run_in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
-    assert "is deferred: " in said
+    result = run_in_terminal("post", "Hello", "--to", "bluesky", POSTINO_DATA_DIR=str(folder))  # and it ends with 0
+    assert "is deferred: " in result
 
 
 def test_reschedule_notes_are_in_json(postino: Postino, later: Any) -> None:
@@ -238,8 +238,8 @@ def test_show_prints_all_fields(postino: Postino, later: Any) -> None:
     assert fields["account"] == [BLUESKY]
     assert "What you can do" in shown.rows
     assert f"posts cancel {later['id']}" in shown.out
-    told = postino("posts", "show", later["id"], "--json").json
-    assert (told["history"], told["intents"], told["receipts"]) == ([], [], [])
+    body = postino("posts", "show", later["id"], "--json").json
+    assert (body["history"], body["intents"], body["receipts"]) == ([], [], [])
 
 
 def test_list_by_status_network_and_account_in_pages(postino: Postino) -> None:
@@ -255,7 +255,7 @@ def test_list_by_status_network_and_account_in_pages(postino: Postino) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["show", "7"], 2, "`postino posts list`"),
         (["show", "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"], 3, "does not exist"),
@@ -269,10 +269,10 @@ def test_list_by_status_network_and_account_in_pages(postino: Postino) -> None:
         (["list", "--network", "blusky"], 2, "network: there is no network 'blusky'. Did you mean bluesky?"),
     ],
 )
-def test_invalid_arguments_are_wrong_use(postino: Postino, words: list[str], code: int, told: str) -> None:
+def test_invalid_arguments_are_wrong_use(postino: Postino, words: list[str], code: int, message: str) -> None:
     answer = postino("posts", *words)
     assert (answer.code, answer.out) == (code, "")
-    assert told in answer.err
+    assert message in answer.err
 
 
 def test_posts_commands_ignore_other_jobs(postino: Postino, local_queue: LocalQueue) -> None:

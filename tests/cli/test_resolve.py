@@ -31,9 +31,9 @@ def test_post_is_followed_until_published(up: Up, postino: Postino) -> None:
     last = {account: status for account, status, *_ in map(str.split, answer.rows)}
     assert [*last.values()] == ["published", "published"]
     assert up.texts().count("Followed") == 2
-    told = postino("post", "Followed, for programs", "--to", "bluesky", "--wait", "--json").json
-    assert told["status"] == "published"
-    refused = postino("posts", "cancel", told["id"])
+    body = postino("post", "Followed, for programs", "--to", "bluesky", "--wait", "--json").json
+    assert body["status"] == "published"
+    refused = postino("posts", "cancel", body["id"])
     assert (refused.code, "it is published, and that is final" in refused.err) == (4, True)
 
 
@@ -62,8 +62,8 @@ def test_resolve_settles_uncertain_post(up: Up, postino: Postino, verdict: str, 
     assert "posts resolve" in followed.err
     post_id = followed.rows[-1].split()[2]
     [entry] = [it for it in up.list_published() if it["text"] == text]
-    said = [verdict, entry["remote_id"]] if verdict == "--live" else [verdict]
-    answer = postino("posts", "resolve", post_id, *said, "--reason", "I looked")
+    result = [verdict, entry["remote_id"]] if verdict == "--live" else [verdict]
+    answer = postino("posts", "resolve", post_id, *result, "--reason", "I looked")
     assert answer.code == 0, answer
     actor, action, subject, reason = LocalQueue(up.folder).last_audit()
     assert (action, subject, reason) == ("job.resolved", post_id, "I looked")

@@ -69,8 +69,8 @@ def test_key_file_is_used_and_never_shown(
     assert postino("queues", *undo).code == 0
     wrong = [["--api-key-file", "nowhere"], ["--api-key-file", "empty"], []]
     (tmp_path / "empty").touch()
-    said = ["nowhere cannot be read", "empty is empty", "POSTINO_API_KEY, or pass --api-key-file"]
-    for options, words in zip(wrong, said, strict=True):
+    results = ["nowhere cannot be read", "empty is empty", "POSTINO_API_KEY, or pass --api-key-file"]
+    for options, words in zip(wrong, results, strict=True):
         refused = postino("jobs", "list", "--server", url, *options)
         assert (refused.code, words in refused.err) == (2, True), refused
     (tmp_path / "key").write_text("postino_nobodys")
@@ -133,8 +133,8 @@ def test_events_are_printed_as_they_happen(server: Server, postino: Postino, tmp
     there = ("--server", server.ready["url"])
     assert postino("queues", "pause", "--brand", "noisy", *there).code == 0
     with Command("events", *there, "--after", "0-0", "--type", "gate.paused", "--json", folder=tmp_path) as command:
-        told = json.loads(command.wait_for("noisy"))
-        assert (told["type"], told["data"]["name"]) == ("gate.paused", "noisy")
+        body = json.loads(command.wait_for("noisy"))
+        assert (body["type"], body["data"]["name"]) == ("gate.paused", "noisy")
 
 
 CLAIMED = {
@@ -148,14 +148,14 @@ ENDED = {
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "message"),
     [
         (CLAIMED, "2035-06-01T12:00:00Z  0-7  job.claimed  a b  -  worker=w"),
         (ENDED, "2035-06-01T12:00:01Z  0-8  job.failed  a  acme  channel=bluesky error=No. Never."),
     ],
 )
-def test_format_event(event: dict[str, Any], told: str) -> None:
-    assert format_event(event) == told
+def test_format_event(event: dict[str, Any], message: str) -> None:
+    assert format_event(event) == message
 
 
 @pytest.mark.usefixtures("key")

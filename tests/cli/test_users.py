@@ -30,24 +30,24 @@ def test_user_is_added_changed_and_removed(postino: Postino, folder: Path, monke
     assert (added.code, added.out) == (0, "Added user ada with the role editor.\n")
     local_queue = LocalQueue(folder)
     assert local_queue.last_audit()[1:] == ("user.added", "user:ada", "new here")
-    found = log_in(local_queue, "ada", PASSWORD)
-    assert isinstance(found, BrowserSession)
-    assert (found.user.role, found.user.brands) == (Role.EDITOR, frozenset({"b1"}))
+    result = log_in(local_queue, "ada", PASSWORD)
+    assert isinstance(result, BrowserSession)
+    assert (result.user.role, result.user.brands) == (Role.EDITOR, frozenset({"b1"}))
     listed = postino("users", "list", "--json")
     assert [(user["name"], user["has_password"]) for user in listed.json["data"]] == [("ada", True)]
     assert "ada" in postino("users", "list").out
     type_in(monkeypatch, "another horse")
     changed = postino("users", "password", "ada")
     assert (changed.code, "ended all their sessions" in changed.out) == (0, True)
-    assert local_queue.perform(lambda app: app.sign_in.find_session(found.cookie)) is None
+    assert local_queue.perform(lambda app: app.sign_in.find_session(result.cookie)) is None
     assert isinstance(log_in(local_queue, "ada", PASSWORD), SignInRefused)
     assert isinstance(log_in(local_queue, "ada", "another horse"), BrowserSession)
     assert postino("users", "remove", "ada", "--reason", "left").code == 0
     assert local_queue.last_audit()[1:] == ("user.removed", "user:ada", "left")
     assert postino("users", "remove", "ada").code == 3
-    said = "".join(answer.out + answer.err for answer in (added, listed, changed))
-    assert PASSWORD not in said
-    assert "another horse" not in said
+    text = "".join(answer.out + answer.err for answer in (added, listed, changed))
+    assert PASSWORD not in text
+    assert "another horse" not in text
     stored = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     assert PASSWORD.encode() not in stored
 
@@ -56,23 +56,23 @@ def test_link_signs_owner_in_without_password(postino: Postino, folder: Path, lo
     link = postino("users", "link", "--url", "https://postino.example.org").out.strip()
     address, _, token = link.partition("?token=")
     assert address == "https://postino.example.org/sign-in"
-    found = local_queue.perform(lambda app: app.sign_in.follow_link(token))
-    assert found is not None
-    assert (found.user.name, found.user.role) == ("owner", Role.OWNER)
+    result = local_queue.perform(lambda app: app.sign_in.follow_link(token))
+    assert result is not None
+    assert (result.user.name, result.user.role) == ("owner", Role.OWNER)
     assert local_queue.perform(lambda app: app.sign_in.follow_link(token)) is None
 
 
 def test_link_signs_named_user_in(postino: Postino, local_queue: LocalQueue) -> None:
     assert postino("users", "add", "bob", "--role", "viewer", "--no-password").code == 0
     made = postino("users", "link", "BOB", "--json").json
-    found = local_queue.perform(lambda app: app.sign_in.follow_link(made["url"].partition("?token=")[2]))
-    assert found is not None
-    assert found.user.name == "bob"
+    result = local_queue.perform(lambda app: app.sign_in.follow_link(made["url"].partition("?token=")[2]))
+    assert result is not None
+    assert result.user.name == "bob"
     assert postino("users", "link", "nobody").code == 3
 
 
 @pytest.mark.parametrize(
-    ("words", "typed", "code", "told"),
+    ("words", "typed", "code", "message"),
     [
         (["add", "ada", "--role", "emperor"], PASSWORD, 2, "owner, editor, viewer"),
         (["add", "a da", "--role", "viewer"], PASSWORD, 2, "name"),
@@ -88,12 +88,12 @@ def test_errors_contain_no_password(
     words: list[str],
     typed: str,
     code: int,
-    told: str,
+    message: str,
 ) -> None:
     type_in(monkeypatch, typed)
     answer = postino("users", *words)
     assert (answer.code, answer.out) == (code, "")
-    assert told in answer.err
+    assert message in answer.err
     assert not typed or typed not in answer.err
     assert local_queue.perform(lambda app: app.store.audit(1)) == []
 

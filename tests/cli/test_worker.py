@@ -157,7 +157,7 @@ def test_application_with_own_database_rejects_options(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "message"),
     [
         ("nowhere:app", "module nowhere does not exist"),
         ("shop", "not of the form module:attr"),
@@ -175,7 +175,7 @@ def test_application_with_own_database_rejects_options(shop: Path) -> None:
     ],
 )
 def test_missing_application_is_described(
-    target: str, told: str, shop: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
+    target: str, message: str, shop: Path, postino: Postino, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(shop))
     for name in ("shop", "broken", "lacking", "torn", "deep", "twice"):
@@ -188,7 +188,7 @@ def test_missing_application_is_described(
     (shop / "twice.py").write_text(f"from postino import Postino\napp = Postino()\n{handlers}")
     answer = postino("worker", "--app", target)
     assert (answer.code, answer.out) == (2, "")
-    assert told in answer.err
+    assert message in answer.err
     assert "Traceback" not in answer.err
 
 

@@ -36,13 +36,13 @@ class ClientCaller:
         """Return all items of a list or stream, or the first `most`."""
         if isinstance(self.client, Client):
             return await asyncio.to_thread(take_items, question, self.client, most)
-        found: list[Any] = []
+        results: list[Any] = []
         async with aclosing(question(self.client)) as going:
             async for one in going:
-                found.append(one)
-                if len(found) == most:
+                results.append(one)
+                if len(results) == most:
                     break
-        return found
+        return results
 
 
 def take_items(question: Question, client: Client, most: int | None) -> list[Any]:
@@ -66,12 +66,12 @@ class Kind:
         async def note(seconds: float) -> None:
             slept.append(seconds)
 
-        said: dict[str, Any] = {"retry": QUICK, **more}
+        fields: dict[str, Any] = {"retry": QUICK, **more}
         if self.name == "sync":
-            client = Client(url, key, **said | ({} if naps else {"sleep": slept.append}))
+            client = Client(url, key, **fields | ({} if naps else {"sleep": slept.append}))
             yield ClientCaller(client, slept)
             return
-        async with AsyncClient(url, key, **said | ({} if naps else {"sleep": note})) as other:
+        async with AsyncClient(url, key, **fields | ({} if naps else {"sleep": note})) as other:
             yield ClientCaller(other, slept)
 
     @asynccontextmanager

@@ -28,9 +28,9 @@ def test_import_accepts_path_or_content(tmp_path: Path) -> None:
     assert read_bytes("caf\u00e9") == read_bytes("caf\u00e9".encode())
 
 
-@pytest.mark.parametrize(("given", "told"), [(Path("nowhere.csv"), "cannot be read"), (17, "not int")])
-def test_invalid_file_is_rejected_with_a_message(given: Any, told: str) -> None:
-    with pytest.raises(WrongUse, match=told) as refusal:
+@pytest.mark.parametrize(("given", "message"), [(Path("nowhere.csv"), "cannot be read"), (17, "not int")])
+def test_invalid_file_is_rejected_with_a_message(given: Any, message: str) -> None:
+    with pytest.raises(WrongUse, match=message) as refusal:
         NOWHERE.imports.check(given)
     assert refusal.value.field == "file"
 

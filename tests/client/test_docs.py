@@ -14,12 +14,12 @@ PAGE = ROOT / "docs" / "api.md"
 
 def test_docs_list_every_method_and_no_other() -> None:
     rows = table(PAGE, "resource", "methods")
-    told = {
+    results = {
         name if row["resource"] == "the client itself" else f"{code(row['resource'])}.{name}"
         for row in rows
         for name in codes(row["methods"])
     }
-    assert told == list_all_methods()
+    assert results == list_all_methods()
     resources = {name for name, it in vars(Client("http://127.0.0.1:1")).items() if isinstance(it, Resource)}
     assert {code(row["resource"]) for row in rows if row["resource"] != "the client itself"} == resources
 

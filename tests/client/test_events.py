@@ -20,14 +20,14 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close
 
 
 def format_frame(number: int) -> bytes:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "type": "job.completed",
         "at": "2026-03-01T10:00:00Z",
         "job_id": None,
         "brand": None,
         "data": {},
     }
-    return f"id: 0-{number}\nevent: job.completed\ndata: {json.dumps(said)}\n\n".encode()
+    return f"id: 0-{number}\nevent: job.completed\ndata: {json.dumps(fields)}\n\n".encode()
 
 
 async def test_events_resume_after_given_id(kind: Kind, server: Server) -> None:
@@ -35,9 +35,9 @@ async def test_events_resume_after_given_id(kind: Kind, server: Server) -> None:
         channel = uuid4().hex
         made = [(await ask(lambda c: c.jobs.create("report", channel=channel)))["id"] for _ in range(3)]
         await ask(lambda c: c.jobs.change("cancel", ids=made))
-        told = await ask.every(lambda c: c.events(types=("job.cancelled",), after="0-0"), 3)
-        later = await ask.every(lambda c: c.events(types=("job.cancelled",), after=told[-3]["id"]), 1)
-        assert later[0]["id"] == told[-2]["id"]
+        stored = await ask.every(lambda c: c.events(types=("job.cancelled",), after="0-0"), 3)
+        later = await ask.every(lambda c: c.events(types=("job.cancelled",), after=stored[-3]["id"]), 1)
+        assert later[0]["id"] == stored[-2]["id"]
         with pytest.raises(WrongUse) as wrong:
             await ask.every(lambda c: c.events(types=("job.dancing",)))
         assert wrong.value.field == "types"
@@ -66,10 +66,10 @@ async def test_reconnect_resumes_after_last_event_without_duplicates(kind: Kind)
 
     behaviour = in_turn(first, farewell, broken, respond_with(503), last)
     async with RawServer(behaviour) as raw, kind.open_caller(raw.url) as ask:
-        told = await ask.every(lambda c: c.events(), 4)
-        assert [one["id"] for one in told] == ["0-1", "0-2", "0-3", "0-4"]
-        asked = [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests]
-        assert asked == [[], [b"0-2"], [b"0-2"], [b"0-2"], [b"0-2"]]
+        stored = await ask.every(lambda c: c.events(), 4)
+        assert [one["id"] for one in stored] == ["0-1", "0-2", "0-3", "0-4"]
+        results = [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests]
+        assert results == [[], [b"0-2"], [b"0-2"], [b"0-2"], [b"0-2"]]
 
 
 async def test_reconnect_before_first_event_resumes_at_initial_position(kind: Kind) -> None:
@@ -82,8 +82,8 @@ async def test_reconnect_before_first_event_resumes_at_initial_position(kind: Ki
         await visit.say(HEAD + b": listening\nid: 0-6\n\n" + format_frame(7))
 
     async with RawServer(in_turn(first, last)) as raw, kind.open_caller(raw.url) as ask:
-        [told] = await ask.every(lambda c: c.events(), 1)
-        assert told["id"] == "0-7"
+        [result] = await ask.every(lambda c: c.events(), 1)
+        assert result["id"] == "0-7"
         assert [re.findall(rb"(?i)last-event-id: (\S+)", request) for request in raw.requests] == [[], [b"0-6"]]
 
 
@@ -97,8 +97,8 @@ async def test_position_beyond_last_event_resumes_at_server_position(kind: Kind)
         await visit.say(HEAD + b": listening\nid: 0-6\n\n" + format_frame(7))
 
     async with RawServer(in_turn(reset_position, last)) as raw, kind.open_caller(raw.url) as ask:
-        [told] = await ask.every(lambda c: c.events(after="0-999"), 1)
-        assert told["id"] == "0-7"
+        [result] = await ask.every(lambda c: c.events(after="0-999"), 1)
+        assert result["id"] == "0-7"
         assert re.findall(rb"(?i)last-event-id: (\S+)", raw.requests[-1]) == [b"0-6"]
 
 

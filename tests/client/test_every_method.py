@@ -68,9 +68,9 @@ def list_all_methods() -> set[str]:
     }
 
 
-def check_type(told: Any, shape: Any) -> None:
+def check_type(value: Any, shape: Any) -> None:
     """Check that a value has exactly the fields of a type."""
-    TypeAdapter(shape).validate_python(told, strict=True, extra="forbid")
+    TypeAdapter(shape).validate_python(value, strict=True, extra="forbid")
 
 
 async def add_account(ask: Any) -> Any:
@@ -94,13 +94,13 @@ async def run_jobs_with(server: Server, ask: Any, outcome: Outcome, count: int =
 async def test_posts(kind: Kind, server: Server) -> None:
     async with kind.of(server) as ask:
         who = (await add_account(ask))["id"]
-        said = {"text": f"Hello {uuid4()}", "accounts": [who]}
-        made = await ask(lambda c: c.posts.create(**said, at=LATER))
+        fields = {"text": f"Hello {uuid4()}", "accounts": [who]}
+        made = await ask(lambda c: c.posts.create(**fields, at=LATER))
         [post] = made["posts"]
         check_type(post, PostView)
         assert {"content_id", "status", "posts", "notes"} <= set(made)
-        check_type(await ask(lambda c: c.posts.preview(**said)), PreviewResultView)
-        validation = await ask(lambda c: c.posts.validate(**said))
+        check_type(await ask(lambda c: c.posts.preview(**fields)), PreviewResultView)
+        validation = await ask(lambda c: c.posts.validate(**fields))
         check_type(validation, ValidationResultView)
         check_type(validation["posts"][0], PostPreviewView)
         details = await ask(lambda c: c.posts.get(post["id"]))
@@ -127,8 +127,8 @@ async def test_lists_return_one_page_or_all_items(kind: Kind, server: Server) ->
         who = (await add_account(ask))["id"]
         made = []
         for _ in range(5):
-            told = await ask(lambda c: c.posts.create(text=f"Hello {uuid4()}", accounts=[who], at=LATER))
-            made.append(told["posts"][0]["id"])
+            response = await ask(lambda c: c.posts.create(text=f"Hello {uuid4()}", accounts=[who], at=LATER))
+            made.append(response["posts"][0]["id"])
         page = await ask(lambda c: c.posts.page(account=who, limit=2))
         assert [one["id"] for one in page["data"]] == made[:2:-1]
         more = await ask(lambda c: c.posts.page(account=who, limit=2, cursor=page["next_cursor"]))
@@ -172,8 +172,8 @@ async def test_jobs(kind: Kind, server: Server) -> None:
         [only] = (await ask(lambda c: c.jobs.page(channel=channel)))["data"]
         check_type(only, JobView)
         other = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
-        found = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
-        assert [one["id"] for one in found] == [other["id"], job["id"]]
+        response = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
+        assert [one["id"] for one in response] == [other["id"], job["id"]]
         check_type(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), JobView)
         [result] = (await ask(lambda c: c.jobs.change("cancel", ids=[other["id"]])))["data"]
         assert result["done"]
@@ -200,8 +200,8 @@ async def test_dead_letters_and_uncertain_jobs(kind: Kind, server: Server) -> No
         aside = await ask(lambda c: c.dead_letters.discard_many(ids=[letters[3]], reason="over"))
         assert aside["data"][0]["done"]
         [doubtful] = await run_jobs_with(server, ask, Unknown("The answer was lost."))
-        [told] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
-        check_type(told, UncertainJobView)
+        [value] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
+        check_type(value, UncertainJobView)
         assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
         check_type(await ask(lambda c: c.uncertain.get(doubtful)), UncertainJobDetailsView)
         check_type(await ask(lambda c: c.uncertain.lookup(doubtful)), LookupResultView)

@@ -45,8 +45,8 @@ def in_turn(*behaviours: Callable[[Visit], Awaitable[None]]) -> Callable[[Visit]
 def respond_with(status: int, body: Any = None, **headers: str) -> Callable[[Visit], Awaitable[None]]:
     async def say(visit: Visit) -> None:
         await visit.request()
-        said = body if isinstance(body, bytes) else json.dumps(body if body is not None else {}).encode()
-        await visit.answer(status, said, **headers)
+        result = body if isinstance(body, bytes) else json.dumps(body if body is not None else {}).encode()
+        await visit.answer(status, result, **headers)
 
     return say
 
@@ -89,8 +89,8 @@ def add_account(process: Server) -> str:
 
 
 def list_posts(process: Server, account: str) -> list[Any]:
-    found: list[Any] = process.api.get(f"/v1/posts?account={account}")["data"]
-    return found
+    response: list[Any] = process.api.get(f"/v1/posts?account={account}")["data"]
+    return response
 
 
 async def test_response_lost_twice_leaves_one_post(kind: Kind, server: Server) -> None:
@@ -106,18 +106,18 @@ async def test_lost_response_queues_job_once(kind: Kind, server: Server) -> None
     channel, key = uuid4().hex, (server.folder / "api.key").read_text().strip()
     async with drop_responses(server, 1) as proxy, kind.open_caller(proxy.url, key) as ask:
         job = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
-    [found] = server.api.get(f"/v1/jobs?channel={channel}")["data"]
-    assert found["id"] == job["id"]
+    [result] = server.api.get(f"/v1/jobs?channel={channel}")["data"]
+    assert result["id"] == job["id"]
 
 
 async def test_two_calls_create_two_posts_and_one_key_creates_one(kind: Kind, server: Server) -> None:
     who = add_account(server)
     async with kind.of(server) as ask:
-        said = {"text": "Again", "accounts": [who], "at": LATER, "key": str(uuid4())}
-        first, second = [await ask(lambda c: c.posts.create(**said)) for _ in range(2)]
+        fields = {"text": "Again", "accounts": [who], "at": LATER, "key": str(uuid4())}
+        first, second = [await ask(lambda c: c.posts.create(**fields)) for _ in range(2)]
         assert first == second
         with pytest.raises(Conflict):
-            await ask(lambda c: c.posts.create(**said | {"text": "Another"}))
+            await ask(lambda c: c.posts.create(**fields | {"text": "Another"}))
     assert len(list_posts(server, who)) == 1
 
 
@@ -180,9 +180,9 @@ async def test_retry_waits_for_retry_after(kind: Kind, status: int) -> None:
 async def test_retries_end_with_the_servers_message(kind: Kind, status: int, error: type[PostinoError]) -> None:
     problem = {"detail": "Not now.", "request_id": "r-1"}
     async with RawServer(respond_with(status, problem)) as raw, kind.open_caller(raw.url, naps=False) as ask:
-        with pytest.raises(error, match=r"Not now\.") as told:
+        with pytest.raises(error, match=r"Not now\.") as context:
             await ask(lambda c: c.posts.create(text="x", accounts=["a"]))
-        assert told.value.__notes__ == ["request id: r-1"]
+        assert context.value.__notes__ == ["request id: r-1"]
         assert (len(raw.requests), len(ask.slept), len(set(keys(raw)))) == (4, 3, 1)
 
 
@@ -258,14 +258,14 @@ async def test_error_responses_raise_with_the_servers_message(kind: Kind, server
 
 async def test_errors_and_reprs_contain_no_secrets(kind: Kind) -> None:
     async def echo(visit: Visit) -> None:
-        said = (await visit.request()).decode()
-        problems = [{"field": "x", "message": said}]
-        await visit.answer(422, json.dumps({"detail": said, "problems": problems}).encode())
+        text = (await visit.request()).decode()
+        problems = [{"field": "x", "message": text}]
+        await visit.answer(422, json.dumps({"detail": text, "problems": problems}).encode())
 
     async with RawServer(echo) as raw, kind.open_caller(raw.url) as ask:
-        with pytest.raises(WrongUse) as told:
+        with pytest.raises(WrongUse) as error:
             await ask(lambda c: c.me())
-        shown = [repr(ask.client), repr(ask.client.session), str(told.value), *told.value.__notes__]
+        shown = [repr(ask.client), repr(ask.client.session), str(error.value), *error.value.__notes__]
         assert KEY not in " ".join(shown)
     async with RawServer(break_connection) as raw, kind.open_caller(raw.url) as ask:
         with pytest.raises(ApiUnavailable) as lost:
@@ -290,8 +290,8 @@ async def test_errors_and_reprs_contain_no_secrets(kind: Kind) -> None:
     ],
 )
 async def test_invalid_url_or_key_is_rejected_and_not_shown(kind: Kind, url: str, key: str | None, field: str) -> None:
-    with pytest.raises(WrongUse) as told:
+    with pytest.raises(WrongUse) as error:
         async with kind.open_caller(url, key):
             pass
-    assert told.value.field == field
-    assert "hunter2" not in str(told.value)
+    assert error.value.field == field
+    assert "hunter2" not in str(error.value)

@@ -24,17 +24,17 @@ def answer(status: int, retry_after: str | None = None) -> ApiResponse:
     return ApiResponse(status, {} if retry_after is None else {"retry-after": retry_after}, b"")
 
 
-@pytest.mark.parametrize("said", [NO_ANSWER, answer(429), answer(502), answer(503), answer(504)])
+@pytest.mark.parametrize("value", [NO_ANSWER, answer(429), answer(502), answer(503), answer(504)])
 @pytest.mark.parametrize("request_", [LOOK, KEYED])
-def test_repeatable_requests_are_retried(request_: ApiRequest[Any], said: ApiResponse | NoResponse) -> None:
-    waits = [retry_delay(request_, said, tried, PATIENCE, 1.0, NOW) for tried in (1, 2, 3)]
+def test_repeatable_requests_are_retried(request_: ApiRequest[Any], value: ApiResponse | NoResponse) -> None:
+    waits = [retry_delay(request_, value, tried, PATIENCE, 1.0, NOW) for tried in (1, 2, 3)]
     assert waits == [timedelta(seconds=1), timedelta(seconds=2), None]
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE", "PUT"])
-@pytest.mark.parametrize("said", [NO_ANSWER, answer(429, "1"), answer(502), answer(503, "1"), answer(504)])
-def test_change_without_key_is_never_retried(method: str, said: ApiResponse | NoResponse) -> None:
-    assert retry_delay(ApiRequest(method, "/v1/posts"), said, 1, PATIENCE, 0.5, NOW) is None
+@pytest.mark.parametrize("value", [NO_ANSWER, answer(429, "1"), answer(502), answer(503, "1"), answer(504)])
+def test_change_without_key_is_never_retried(method: str, value: ApiResponse | NoResponse) -> None:
+    assert retry_delay(ApiRequest(method, "/v1/posts"), value, 1, PATIENCE, 0.5, NOW) is None
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 301, 400, 401, 403, 404, 409, 422, 500, 501])
@@ -43,7 +43,7 @@ def test_final_responses_are_not_retried(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("message", "seconds"),
     [
         ("0", 0.5),
         ("7", 7.5),
@@ -59,8 +59,8 @@ def test_final_responses_are_not_retried(status: int) -> None:
         ("²", 0.75),
     ],
 )
-def test_retry_after_sets_the_delay(said: str, seconds: float | None) -> None:
-    wait = retry_delay(LOOK, answer(503, said), 1, PATIENCE, 0.5, NOW)
+def test_retry_after_sets_the_delay(message: str, seconds: float | None) -> None:
+    wait = retry_delay(LOOK, answer(503, message), 1, PATIENCE, 0.5, NOW)
     assert wait == (None if seconds is None else timedelta(seconds=seconds))
 
 
@@ -70,6 +70,6 @@ def test_delay_is_between_retry_after_and_maximum(tried: int, jitter: float, ask
     usual = retry_delay(KEYED, NO_ANSWER, tried, retry, jitter, NOW)
     assert usual is not None
     assert retry.first_delay / 2 <= usual <= retry.max_delay
-    told = retry_delay(KEYED, answer(429, str(asked)), tried, retry, jitter, NOW)
-    assert (told is None) == (asked > retry.max_delay.total_seconds())
-    assert told is None or timedelta(seconds=asked) <= told <= retry.max_delay + retry.first_delay
+    result = retry_delay(KEYED, answer(429, str(asked)), tried, retry, jitter, NOW)
+    assert (result is None) == (asked > retry.max_delay.total_seconds())
+    assert result is None or timedelta(seconds=asked) <= result <= retry.max_delay + retry.first_delay

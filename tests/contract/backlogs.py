@@ -148,9 +148,9 @@ class Measured:
         execute = f"EXECUTE it ({', '.join(['%s'] * len(sql.names))})" if sql.names else "EXECUTE it"
         connection.execute("SAVEPOINT before")
         explain = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {execute}"
-        ((told,),) = connection.execute(explain.encode(), values)
+        ((result,),) = connection.execute(explain.encode(), values)
         connection.execute("ROLLBACK TO before")
-        plan = told[0]["Plan"]
+        plan = result[0]["Plan"]
         pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
         self.touched[query.name] = self.touched.get(query.name, 0) + pages
         if any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == "jobs" for node in nodes(plan)):

@@ -22,11 +22,11 @@ def make_spec(
     guard: bool = False,
     until: datetime | None = None,
     ignore_blackouts: bool = False,
-    **said: Any,
+    **fields: Any,
 ) -> PostSpec:
     """Return a post of a Mastodon account and its job."""
     usual = {"type": POST, "channel": "mastodon", "brand": None}
-    job = new(account=account, **{**usual, **said})
+    job = new(account=account, **{**usual, **fields})
     post = NewPost(
         id=job.id,
         account=account,
@@ -39,24 +39,26 @@ def make_spec(
     return post, job
 
 
-def content(text: str = "hello", **said: Any) -> NewContent:
-    return NewContent(id=new_id(), text=text, **said)
+def content(text: str = "hello", **fields: Any) -> NewContent:
+    return NewContent(id=new_id(), text=text, **fields)
 
 
 async def create(
-    store: Store, *posts: PostSpec, said: NewContent | None = None, again: bool = False
+    store: Store, *posts: PostSpec, new_content: NewContent | None = None, again: bool = False
 ) -> Sequence[EnqueuedJob]:
-    wanted = new_posts(*posts, said=said)
+    wanted = new_posts(*posts, new_content=new_content)
     return [EnqueuedJob(one.post.job, one.created) for one in (await store.create_posts([wanted], again=again))[0]]
 
 
-def new_posts(*posts: PostSpec, said: NewContent | None = None, **how: Any) -> NewPosts:
-    return NewPosts(content=said or content(), posts=[post for post, _ in posts], jobs=[job for _, job in posts], **how)
+def new_posts(*posts: PostSpec, new_content: NewContent | None = None, **how: Any) -> NewPosts:
+    return NewPosts(
+        content=new_content or content(), posts=[post for post, _ in posts], jobs=[job for _, job in posts], **how
+    )
 
 
-def account(name: str = "anna", **said: Any) -> StoredAccount:
+def account(name: str = "anna", **fields: Any) -> StoredAccount:
     usual = {"network": "mastodon", "handle": f"@{name}", "base_url": "https://there", "sealed": b"\x00\xff"}
-    return StoredAccount(id=name, **{**usual, **said})
+    return StoredAccount(id=name, **{**usual, **fields})
 
 
 def rows(harness: StoreHarness) -> tuple[int, ...]:

@@ -36,10 +36,10 @@ async def anna(harness: StoreHarness) -> StoredAccount:
 
 
 async def test_account_is_stored_byte_for_byte(harness: StoreHarness) -> None:
-    said = account(brand="rosso", remote_id="did:1", sealed=bytes(range(256)))
-    stored = await harness.store.save_account(said)
+    result = account(brand="rosso", remote_id="did:1", sealed=bytes(range(256)))
+    stored = await harness.store.save_account(result)
     assert stored == await harness.store.account("anna")
-    assert (stored.sealed, stored.brand, stored.remote_id) == (said.sealed, "rosso", "did:1")
+    assert (stored.sealed, stored.brand, stored.remote_id) == (result.sealed, "rosso", "did:1")
     assert (stored.state, stored.reason, stored.created_at) == (AccountState.ACTIVE, None, harness.clock.now)
 
 
@@ -47,13 +47,13 @@ async def test_accounts_are_listed_oldest_first(harness: StoreHarness) -> None:
     for name in ("carla", "anna", "bruno"):
         await harness.store.save_account(account(name))
         harness.clock.turn(seconds=1)
-    assert [found.id for found in await harness.store.accounts()] == ["carla", "anna", "bruno"]
+    assert [item.id for item in await harness.store.accounts()] == ["carla", "anna", "bruno"]
 
 
 async def test_unknown_account_is_not_found(harness: StoreHarness) -> None:
-    for asked in (harness.store.account("nobody"), harness.store.set_account_state("nobody", EXPIRED, "why", ME)):
+    for item in (harness.store.account("nobody"), harness.store.set_account_state("nobody", EXPIRED, "why", ME)):
         with pytest.raises(NotFound, match="Account nobody does not exist"):
-            await asked
+            await item
     assert await harness.store.gates() == []
 
 

@@ -22,17 +22,19 @@ from tests.contract.harness import ME, StoreHarness
 DIGEST = "abc:0123456789"
 
 
-def a_key(**said: Any) -> ApiKey:
+def a_key(**fields: Any) -> ApiKey:
     usual = {"id": new_id(), "name": "ci", "prefix": "postino_abcdefgh", "digest": DIGEST, "role": Role.EDITOR}
-    return ApiKey(**{**usual, "created_by": ME.actor, **said})
+    return ApiKey(**{**usual, "created_by": ME.actor, **fields})
 
 
-def a_user(name: str = "ada", **said: Any) -> User:
-    return User(**{"id": new_id(), "name": name, "role": Role.VIEWER, "password": "$argon2id$1", **said})
+def a_user(name: str = "ada", **fields: Any) -> User:
+    return User(**{"id": new_id(), "name": name, "role": Role.VIEWER, "password": "$argon2id$1", **fields})
 
 
-def a_session(user: User, clock: Clock, **said: Any) -> Session:
-    return Session(**{"id": new_id(), "user_id": user.id, "digest": DIGEST, "expires_at": clock.later(days=14), **said})
+def a_session(user: User, clock: Clock, **fields: Any) -> Session:
+    return Session(
+        **{"id": new_id(), "user_id": user.id, "digest": DIGEST, "expires_at": clock.later(days=14), **fields}
+    )
 
 
 async def actions(store: Store) -> list[str]:
@@ -47,8 +49,8 @@ async def test_api_key_is_stored_with_all_its_fields(store: Store, clock: Clock)
     wanted = a_key(brands=frozenset({"b", "a"}), expires_at=clock.later(days=1))
     made = await store.add_api_key(wanted, ME)
     assert made.created_at == clock.now
-    found, now = await store.api_keys_by_prefix("postino_abcdefgh")
-    assert (list(found), now) == ([made], clock.now)
+    result, now = await store.api_keys_by_prefix("postino_abcdefgh")
+    assert (list(result), now) == ([made], clock.now)
     assert (made.brands, made.role, made.expires_at) == (frozenset({"a", "b"}), Role.EDITOR, clock.later(days=1))
     assert (await store.api_keys_by_prefix("postino_zzzzzzzz"))[0] == []
     [line] = await store.audit()
@@ -87,8 +89,8 @@ async def test_use_of_an_api_key_is_recorded(store: Store, clock: Clock) -> None
     made = await store.add_api_key(a_key(), ME)
     clock.turn(minutes=3)
     await store.touch_api_key(made.id)
-    [[found], _] = await store.api_keys_by_prefix(made.prefix)
-    assert found.last_used_at == clock.now
+    [[result], _] = await store.api_keys_by_prefix(made.prefix)
+    assert result.last_used_at == clock.now
 
 
 async def test_concurrent_adds_of_one_user_name_have_one_winner(harness: StoreHarness) -> None:
@@ -130,9 +132,9 @@ async def test_new_role_applies_to_existing_sessions(store: Store, clock: Clock)
     ada = await store.add_user(a_user(), ME)
     session = await store.start_session(a_session(ada, clock), ME)
     await store.change_user(User(id=ada.id, name="ada", role=Role.EDITOR, password=ada.password), ["role"], ME)
-    found = await store.session(session.id)
-    assert found is not None
-    assert (found[0], found[1].role, found[1].password) == (session, Role.EDITOR, None)
+    result = await store.session(session.id)
+    assert result is not None
+    assert (result[0], result[1].role, result[1].password) == (session, Role.EDITOR, None)
 
 
 async def test_a_removed_user_is_signed_out(store: Store, clock: Clock) -> None:
@@ -163,9 +165,9 @@ async def test_use_of_a_session_is_recorded(store: Store, clock: Clock) -> None:
     session = await store.start_session(a_session(ada, clock), ME)
     clock.turn(hours=1)
     await store.touch_session(session.id)
-    found = await store.session(session.id)
-    assert found is not None
-    assert found[0].seen_at == clock.now
+    result = await store.session(session.id)
+    assert result is not None
+    assert result[0].seen_at == clock.now
 
 
 async def test_expired_sessions_are_pruned_by_the_next_login(store: Store, clock: Clock, database: Database) -> None:
@@ -194,8 +196,8 @@ async def test_sign_in_link_works_once(harness: StoreHarness) -> None:
 async def test_concurrent_login_attempts_are_all_counted(harness: StoreHarness) -> None:
     stores = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     tries = {"ada": USER_POLICY, "here": ADDRESS_POLICY}
-    told = await asyncio.gather(*(stores[turn % 3].begin_login(tries) for turn in range(30)))
-    assert sum(one is None for one in told) == USER_POLICY.free
+    result = await asyncio.gather(*(stores[turn % 3].begin_login(tries) for turn in range(30)))
+    assert sum(one is None for one in result) == USER_POLICY.free
 
 
 async def test_login_throttle_survives_a_restart_and_ends(harness: StoreHarness) -> None:

@@ -26,9 +26,9 @@ FREE: dict[Scope, dict[str, Any]] = {
 SCOPES = pytest.mark.parametrize("scope", COVERED)
 
 
-def blackout(scope: Scope = Scope.ALL, start: int = 13, end: int = 14, **said: Any) -> Blackout:
+def blackout(scope: Scope = Scope.ALL, start: int = 13, end: int = 14, **fields: Any) -> Blackout:
     usual = {"name": COVERED[scope], "timezone": "UTC"}
-    return Blackout(id=uuid4(), scope=scope, start=time(start), end=time(end), **{**usual, **said})
+    return Blackout(id=uuid4(), scope=scope, start=time(start), end=time(end), **{**usual, **fields})
 
 
 @pytest.fixture
@@ -147,8 +147,8 @@ async def test_blackouts_are_stored_as_given_and_survive_a_restart(harness: Stor
 async def test_blackout_changes_write_events_and_audit_entries(harness: StoreHarness) -> None:
     added = await harness.store.add_blackout(blackout(Scope.BRAND, reason="a quiet hour"), ME)
     await harness.store.remove_blackout(added.id, ME)
-    told = [(event.type, event.data) for event in await harness.events()]
-    assert told == [
+    results = [(event.type, event.data) for event in await harness.events()]
+    assert results == [
         (EventType.BLACKOUT_ADDED, render_blackout(added)),
         (EventType.BLACKOUT_REMOVED, render_blackout(added)),
     ]

@@ -211,7 +211,7 @@ async def test_poll_does_not_list_an_unregistered_worker(harness: StoreHarness) 
 @pytest.mark.parametrize("worker", ["01a1e0c8-e320-7ff1-8033-7d38302d1d34", "x" * 36])
 async def test_worker_id_of_any_form_is_stored_unchanged(store: Store, worker: str) -> None:
     await store.register_worker(WorkerInfo(id=worker, host="here", pid=7))
-    (found,) = await store.workers()
-    assert (found.id, found.host, found.pid, found.heartbeats) == (worker, "here", 7, 0)
+    (result,) = await store.workers()
+    assert (result.id, result.host, result.pid, result.heartbeats) == (worker, "here", 7, 0)
     await store.rescue({worker: 0}, lambda job, now, suspected: pytest.fail("there is no job"))
     assert await store.workers() == []

@@ -17,12 +17,12 @@ TWICE = RetryPolicy(max_attempts=2)
 
 
 async def test_a_dead_letter_has_everything_about_its_job_and_all_attempts(harness: StoreHarness) -> None:
-    asked = {
+    fields = {
         "type": "export", "channel": "exports", "queue": Queue.HIGH, "payload": POISON, "key": "k", "account": "acme",
         "brand": "shoes", "user_id": "u7", "correlation_id": "c9", "parent_id": new_id(), "max_attempts": 2,
         "backoff": "[60]", "time_limit": 3.5,
     }  # fmt: skip
-    job = await harness.put(**asked)
+    job = await harness.put(**fields)
     first_at = harness.clock.turn(seconds=1)
     claimed = await harness.take_one()
     first_end_at = harness.clock.turn(seconds=1)
@@ -33,7 +33,7 @@ async def test_a_dead_letter_has_everything_about_its_job_and_all_attempts(harne
     assert await harness.end(claimed, Retry("still busy"), AttemptError("ValueError", "odd", "trace two"), policy=TWICE)
 
     letter = await harness.store.dead_letter(job.id)
-    for name, value in asked.items():
+    for name, value in fields.items():
         assert getattr(letter.job, "idempotency_key" if name == "key" else name) == value, name
     assert (letter.cause, letter.error, letter.trace) == (DeadLetterCause.EXHAUSTED, "still busy", "trace two")
     assert (letter.died_at, letter.job.finished_at, letter.job.created_at) == (died_at, died_at, job.created_at)

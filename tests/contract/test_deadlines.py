@@ -22,7 +22,7 @@ async def take(harness: StoreHarness) -> Job:
 
 @pytest.mark.parametrize("lane", [{}, {"account": "acme"}])
 @pytest.mark.parametrize(
-    ("said", "limit"),
+    ("fields", "limit"),
     [
         ({"type": "other"}, 100),
         ({}, 20),
@@ -31,9 +31,9 @@ async def take(harness: StoreHarness) -> Job:
     ],
 )
 async def test_most_specific_time_limit_sets_the_deadline(
-    harness: StoreHarness, said: dict[str, object], limit: int, lane: dict[str, str]
+    harness: StoreHarness, fields: dict[str, object], limit: int, lane: dict[str, str]
 ) -> None:
-    await harness.put(**said, **lane)
+    await harness.put(**fields, **lane)
     job = await take(harness)
     harness.clock.turn(seconds=limit + GRACE - 1)
     assert not (await harness.store.poll("w1", heartbeat=True)).orphaned

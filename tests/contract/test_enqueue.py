@@ -18,19 +18,19 @@ from tests.contract.harness import ME, POISON, StoreHarness, ids, new
 
 
 async def test_an_enqueued_job_has_the_requested_fields(store: Store, clock: Clock) -> None:
-    asked = new(
+    result = new(
         type="export", channel="exports", queue=Queue.LOW, payload=POISON, key="k1", run_at=clock.later(hours=2),
         account="acme", brand="shoes", user_id="u7", parent_id=new_id(), correlation_id="c9",
         max_attempts=7, backoff="[1, 2]", time_limit=2.5,
     )  # fmt: skip
-    (enqueued,) = await store.enqueue([asked])
-    stored = await store.job(asked.id)
+    (enqueued,) = await store.enqueue([result])
+    stored = await store.job(result.id)
     assert enqueued.created
     assert stored == enqueued.job
     assert stored == Job(
-        id=asked.id, type="export", channel="exports", queue=Queue.LOW, state=State.PENDING, payload=POISON,
+        id=result.id, type="export", channel="exports", queue=Queue.LOW, state=State.PENDING, payload=POISON,
         idempotency_key="k1", scheduled_at=clock.later(hours=2), run_at=clock.later(hours=2), created_at=clock(),
-        account="acme", brand="shoes", user_id="u7", parent_id=asked.parent_id, correlation_id="c9",
+        account="acme", brand="shoes", user_id="u7", parent_id=result.parent_id, correlation_id="c9",
         max_attempts=7, backoff="[1, 2]", time_limit=2.5,
     )  # fmt: skip
 
@@ -95,12 +95,12 @@ async def test_a_key_of_a_running_job_gives_the_running_job(harness: StoreHarnes
 
 @pytest.mark.parametrize("finished", [False, True])
 async def test_a_call_repeated_with_the_same_id_and_key_is_the_same_job(harness: StoreHarness, finished: bool) -> None:
-    asked = new(key="k")
-    await harness.store.enqueue([asked])
+    result = new(key="k")
+    await harness.store.enqueue([result])
     if finished:
         assert await harness.end(await harness.take_one(), Done())
-    (again,) = await harness.store.enqueue([asked])
-    assert (again.created, again.job.id) == (False, asked.id)
+    (again,) = await harness.store.enqueue([result])
+    assert (again.created, again.job.id) == (False, result.id)
     assert len(await harness.take()) == (0 if finished else 1)
 
 
@@ -121,7 +121,7 @@ async def test_results_come_in_the_order_of_the_jobs(store: Store) -> None:
 async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_stored(harness: StoreHarness) -> None:
     taken = await harness.put(key="taken", channel="old")
     later, earlier = harness.clock.later(hours=2), harness.clock.later(hours=-2)
-    asked = [
+    results = [
         new(),
         new(key="k", channel="new"),
         new(key="taken", channel="old"),
@@ -131,7 +131,7 @@ async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_store
         new(brand="shoes", run_at=earlier, queue=Queue.HIGH),
         new(user_id="u", parent_id=taken.id, correlation_id="c", max_attempts=2, backoff="[1]", time_limit=1.5),
     ]
-    answers = await harness.store.enqueue(asked)
+    answers = await harness.store.enqueue(results)
     assert [answer.created for answer in answers] == [True, True, False, False, True, True, True, True]
     assert answers[2].job == taken
     assert answers[3].job == answers[1].job
@@ -154,20 +154,20 @@ async def test_repeating_after_a_lost_response_inserts_only_what_is_missing(harn
     await harness.store.enqueue([ended, waiting, keyed])
     assert await harness.end(await harness.take_one(), Done())
     missing, missing_keyed = new(), new(key="l")
-    asked = [ended, missing, keyed, waiting, missing_keyed]
+    results = [ended, missing, keyed, waiting, missing_keyed]
     for created in (True, False):
-        answers = await harness.store.enqueue(asked, again=True)
-        assert [answer.job for answer in answers] == [await harness.store.job(job.id) for job in asked]
+        answers = await harness.store.enqueue(results, again=True)
+        assert [answer.job for answer in answers] == [await harness.store.job(job.id) for job in results]
         assert [answer.created for answer in answers] == [False, created, False, False, created]
 
 
 async def test_ten_thousand_jobs_go_in_with_one_call_and_once_only(harness: StoreHarness) -> None:
-    asked = [new(key=str(number)) for number in range(10_000)]
-    answers = await harness.store.enqueue(asked)
-    assert [answer.job.id for answer in answers] == [job.id for job in asked]
+    results = [new(key=str(number)) for number in range(10_000)]
+    answers = await harness.store.enqueue(results)
+    assert [answer.job.id for answer in answers] == [job.id for job in results]
     assert all(answer.created for answer in answers)
     again = await harness.store.enqueue([new(key=str(number)) for number in range(10_000)])
-    assert [answer.job.id for answer in again] == [job.id for job in asked]
+    assert [answer.job.id for answer in again] == [job.id for job in results]
     assert harness.database.sql("SELECT count(*) FROM {jobs}") == [(10_000,)]
 
 

@@ -155,9 +155,9 @@ async def test_cursor_of_another_database_starts_from_now(harness: StoreHarness)
     await harness.store.pause(Scope.CHANNEL, "before", ME)
     stream, guest = EventStream(harness.store, poll_interval=0.01), Subscriber("anybody", let_in)
     ahead = Cursor(2**40, 2**40)
-    async with aclosing(stream.listen(lambda told: told, ahead, guest, heartbeat=30)) as heard:
+    async with aclosing(stream.listen(lambda value: value, ahead, guest, heartbeat=30)) as heard:
         [last] = await harness.events()
         assert await anext(heard) == last.cursor
         await harness.store.pause(Scope.CHANNEL, "after", ME)
-        [told] = cast(Sequence[StreamedEvent], await anext(heard))
-        assert told.event.data["name"] == "after"
+        [value] = cast(Sequence[StreamedEvent], await anext(heard))
+        assert value.event.data["name"] == "after"

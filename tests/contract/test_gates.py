@@ -103,8 +103,8 @@ async def test_pause_and_resume_write_events_and_audit_entries(harness: StoreHar
     await harness.store.pause(Scope.QUEUE, "low", ME)
     await harness.store.resume(Scope.QUEUE, "low", ME)
     await harness.store.set_cap("reports", 2, ME)
-    told = [(event.type, event.data["scope"], event.data["name"]) for event in await harness.events()]
-    assert told == [(EventType.PAUSED, "queue", "low"), (EventType.RESUMED, "queue", "low")]
+    results = [(event.type, event.data["scope"], event.data["name"]) for event in await harness.events()]
+    assert results == [(EventType.PAUSED, "queue", "low"), (EventType.RESUMED, "queue", "low")]
     lines = [(line.action, line.subject, line.actor, line.reason) for line in await harness.store.audit()]
     assert lines == [
         ("gate.capped", "channel:reports", "maria", "because"),
@@ -216,8 +216,8 @@ async def test_worker_frozen_while_it_locks_a_cap_blocks_no_other_channel(
 async def test_claim_uses_current_gates_not_those_of_the_poll(harness: StoreHarness) -> None:
     await harness.put_many(3, channel="capped")
     await harness.put_many(3, channel="paused")
-    seen = await harness.order()
+    result = await harness.order()
     await harness.store.set_cap("capped", 1, ME)
     await harness.store.pause(Scope.CHANNEL, "paused", ME)
-    assert await harness.store.claim(seen) == []
+    assert await harness.store.claim(result) == []
     assert [job.channel for job in await harness.take()] == ["capped"]

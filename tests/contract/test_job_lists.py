@@ -74,8 +74,8 @@ async def test_jobs_are_listed_in_every_state(harness: StoreHarness) -> None:
     await harness.store.cancel_job((await harness.put(channel="cancelled")).id, ME)
     await harness.put(channel="pending")
     for state in State:
-        found = await harness.store.jobs(JobFilter(states=(state,)))
-        assert [(job.channel, job.state) for job in found] == [(state.value, state)]
+        stored = await harness.store.jobs(JobFilter(states=(state,)))
+        assert [(job.channel, job.state) for job in stored] == [(state.value, state)]
     assert len(await harness.store.jobs(JobFilter(states=tuple(State)))) == 6
 
 

@@ -44,15 +44,15 @@ async def crowd(harness: StoreHarness) -> None:
     await harness.put(type="rare", channel="r", run_at=harness.clock.later(days=1))
 
 
-async def every_page(harness: StoreHarness, asked: JobFilter) -> Sequence[Job]:
-    found: list[Job] = []
+async def every_page(harness: StoreHarness, result: JobFilter) -> Sequence[Job]:
+    results: list[Job] = []
     while True:
-        page = await harness.store.jobs_page(asked)
-        assert len(page.jobs) <= asked.limit
-        found += page.jobs
+        page = await harness.store.jobs_page(result)
+        assert len(page.jobs) <= result.limit
+        results += page.jobs
         if page.next is None:
-            return found
-        asked = replace(asked, before=page.next)
+            return results
+        result = replace(result, before=page.next)
 
 
 @pytest.mark.parametrize("most", [4, 10_000])
@@ -61,10 +61,10 @@ async def test_pages_of_jobs_equal_the_whole_list(
 ) -> None:
     monkeypatch.setattr(jobs, "MAX_SCANNED", most)
     await crowd(harness)
-    for asked in ASKED:
-        whole = await harness.store.jobs(replace(asked, limit=100))
+    for item in ASKED:
+        whole = await harness.store.jobs(replace(item, limit=100))
         for limit in (1, 2, 50):
-            assert await every_page(harness, replace(asked, limit=limit)) == whole, asked
+            assert await every_page(harness, replace(item, limit=limit)) == whole, item
     assert len(await harness.store.jobs(JobFilter(limit=100))) == 13
 
 

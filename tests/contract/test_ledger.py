@@ -141,8 +141,8 @@ async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(h
 
 async def test_two_intents_of_one_job_at_once_are_both_written(harness: StoreHarness, running_job: Job) -> None:
     """Whoever does two visible things at once must not do one of them without a trace."""
-    asked = [make_intent(running_job, "first"), make_intent(running_job, "second", position=1, settles_within=50.0)]
-    entries = await harness.store.record_intents(asked)
+    results = [make_intent(running_job, "first"), make_intent(running_job, "second", position=1, settles_within=50.0)]
+    entries = await harness.store.record_intents(results)
     assert [entry and entry.step for entry in entries] == ["first", "second"]
     assert (await harness.store.ledger(running_job.id)).intents == tuple(entries)
     assert near((await harness.store.job(running_job.id)).lookup_at, harness.clock.later(seconds=55)), (

@@ -14,9 +14,9 @@ from postino.values.outcome import Defer, Done, Reject, Retry, Unknown
 from tests.contract.harness import ME, StoreHarness, ids
 
 
-async def park(harness: StoreHarness, **said: str) -> Job:
+async def park(harness: StoreHarness, **fields: str) -> Job:
     """Return a job that has created a container and waits until it is ready."""
-    await harness.put(**said)
+    await harness.put(**fields)
     job = await harness.take_one()
     await harness.remember(job, "container", '"c1"')
     await harness.remember(job, "ready", None, position=1)
@@ -157,8 +157,8 @@ async def test_send_again_refuses_every_open_intent_of_the_step_in_doubt(
     resolved = await harness.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.lookup_at) == (State.PENDING, None)
     known = await harness.store.ledger(job.id)
-    said = [fact for fact in known.receipts if fact.source is ReceiptSource.PERSON]
-    assert [(fact.step, fact.number, fact.verdict) for fact in said] == [("part 2", 1, Verdict.REFUSED)]
+    results = [fact for fact in known.receipts if fact.source is ReceiptSource.PERSON]
+    assert [(fact.step, fact.number, fact.verdict) for fact in results] == [("part 2", 1, Verdict.REFUSED)]
     assert get_step_status(known, "part 2") == ReadyToSend(2)
     assert isinstance(get_step_status(known, "part 1"), Accepted)
 

@@ -30,15 +30,21 @@ def make_request(key: str, request: str = "a") -> IdempotentRequest:
 
 def new_keyed_post(key: str, text: str, request: str = "a") -> NewPosts:
     return new_posts(
-        make_spec(run_at=LATER), said=content(text), once=ResponseRecorder(make_request(key, request), make_response)
+        make_spec(run_at=LATER),
+        new_content=content(text),
+        once=ResponseRecorder(make_request(key, request), make_response),
     )
 
 
 async def test_each_caller_of_a_batch_gets_its_stored_posts(harness: StoreHarness) -> None:
     await harness.store.save_account(account("anna"))
     await harness.store.set_account_state("anna", AccountState.PAUSED, None, AuditContext("maria"))
-    several = new_posts(make_spec("anna"), make_spec("bert", until=LATER, ignore_blackouts=True), said=content("both"))
-    made = await harness.store.create_posts([new_posts(make_spec("anna", run_at=LATER), said=content("one")), several])
+    several = new_posts(
+        make_spec("anna"), make_spec("bert", until=LATER, ignore_blackouts=True), new_content=content("both")
+    )
+    made = await harness.store.create_posts(
+        [new_posts(make_spec("anna", run_at=LATER), new_content=content("one")), several]
+    )
     assert [[one.post.content for one in those] for those in made] == [["one"], ["both", "both"]]
     for written in [one for those in made for one in those]:
         assert written == (await harness.store.post(written.post.job.id), True)
@@ -106,7 +112,7 @@ async def test_accounts_are_found_by_their_names_in_their_order(harness: StoreHa
     for name in ("anna", "bert", "carl"):
         await harness.store.save_account(account(name))
     there = [name for name in dict.fromkeys(names) if name != "nobody"]
-    assert [found.id for found in await harness.store.accounts_by_id(names)] == there
+    assert [item.id for item in await harness.store.accounts_by_id(names)] == there
 
 
 async def test_committed_batch_with_a_lost_response_is_not_inserted_again(
@@ -126,7 +132,7 @@ async def test_committed_batch_with_a_lost_response_is_not_inserted_again(
 
     monkeypatch.setattr(harness.store, "create_posts", create_and_lose)
     monkeypatch.setattr(store_retry, "RETRY_DELAY", 0)
-    both = [new_posts(make_spec(), said=content(text)) for text in ("one", "two")]
+    both = [new_posts(make_spec(), new_content=content(text)) for text in ("one", "two")]
     made = await asyncio.gather(*map(PostBatcher(harness.store).create, both))
     assert [[(one.post.content, one.created) for one in those] for those in made] == [[("one", True)], [("two", True)]]
     assert (tries, rows(harness)) == (4, (2, 2, 2, 0))

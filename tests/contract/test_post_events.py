@@ -21,7 +21,7 @@ CREATED = {"network": "mastodon", "account": "anna", "brand": "rosso"}
 
 
 async def create_post(harness: StoreHarness, text: NewContent | None = None, **fields: Any) -> Job:
-    [created] = await create(harness.store, make_post(**fields), said=text)
+    [created] = await create(harness.store, make_post(**fields), new_content=text)
     return created.job
 
 
@@ -54,15 +54,15 @@ def format_time(at: Any) -> str:
 
 
 async def test_created_posts_are_scheduled_with_their_content(harness: StoreHarness) -> None:
-    said = content()
+    result = content()
     first, again = make_post(), make_post(account="bruno", run_at=harness.clock.later(hours=1))
-    await create(harness.store, first, again, said=said)
+    await create(harness.store, first, again, new_content=result)
     for _, job in (first, again):
         [event] = await list_post_events(harness, job.id)
         stored = await harness.store.job(job.id)
         assert event.type == EventType.POST_SCHEDULED
         assert event.data == {
-            "post_id": str(job.id), "content_id": str(said.id), "network": "mastodon", "account": job.account,
+            "post_id": str(job.id), "content_id": str(result.id), "network": "mastodon", "account": job.account,
             "brand": "rosso", "scheduled_at": format_time(stored.scheduled_at), "status": "scheduled",
         }  # fmt: skip
 

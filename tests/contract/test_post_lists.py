@@ -30,7 +30,9 @@ async def crowd(harness: StoreHarness, chance: random.Random, number: int = 60) 
             brand=chance.choice(BRANDS),
             channel=chance.choice(NETWORKS),
         )
-        await create(harness.store, new, said=content("{}", search_text=f"post {each} {'odd' if each % 2 else 'even'}"))
+        await create(
+            harness.store, new, new_content=content("{}", search_text=f"post {each} {'odd' if each % 2 else 'even'}")
+        )
     for job in await harness.take(free=20):
         ending = chance.choice([Done(remote_id=str(job.id)), Reject("no"), None])
         if ending is not None:
@@ -84,31 +86,31 @@ async def test_every_filter_finds_its_posts_page_by_page(harness: StoreHarness, 
         for content_id, text in harness.database.sql("SELECT id, search_text FROM {contents}")
     }
     for _ in range(60):
-        asked = PostFilter(**some_filter(chance, harness.clock()), limit=chance.randint(1, 30))
+        filter_ = PostFilter(**some_filter(chance, harness.clock()), limit=chance.randint(1, 30))
 
-        def order(post: StoredPost, by_time: bool = asked.by_time) -> Any:
+        def order(post: StoredPost, by_time: bool = filter_.by_time) -> Any:
             return (post.job.scheduled_at, post.job.id) if by_time else post.job.id
 
-        right = sorted((post for post in posts if fits(post, asked, words)), key=order, reverse=True)
-        found = await every_page(harness, asked)
-        assert [post.job.id for post in found] == [post.job.id for post in right], asked
-        whole = await harness.store.posts(PostFilter(**{**fields(asked), "limit": 1000}))
-        assert [post.job.id for post in whole] == [post.job.id for post in right], asked
+        right = sorted((post for post in posts if fits(post, filter_, words)), key=order, reverse=True)
+        pages = await every_page(harness, filter_)
+        assert [post.job.id for post in pages] == [post.job.id for post in right], filter_
+        whole = await harness.store.posts(PostFilter(**{**fields(filter_), "limit": 1000}))
+        assert [post.job.id for post in whole] == [post.job.id for post in right], filter_
 
 
-def fields(asked: PostFilter) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in PostFilter.__slots__}
+def fields(value: PostFilter) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in PostFilter.__slots__}
 
 
-async def every_page(harness: StoreHarness, asked: PostFilter) -> Sequence[StoredPost]:
-    found: list[StoredPost] = []
+async def every_page(harness: StoreHarness, filter_: PostFilter) -> Sequence[StoredPost]:
+    results: list[StoredPost] = []
     while True:
-        page = await harness.store.posts_page(asked)
-        assert len(page.posts) <= asked.limit
-        found += page.posts
+        page = await harness.store.posts_page(filter_)
+        assert len(page.posts) <= filter_.limit
+        results += page.posts
         if page.next is None:
-            return found
-        asked = PostFilter(**{**fields(asked), "before": page.next.id, "before_at": page.next.at})
+            return results
+        filter_ = PostFilter(**{**fields(filter_), "before": page.next.id, "before_at": page.next.at})
 
 
 async def test_columns_of_a_post_agree_with_its_job(harness: StoreHarness) -> None:
@@ -129,12 +131,12 @@ async def test_page_reads_a_bounded_number_of_posts(harness: StoreHarness, monke
     (first,) = await create(harness.store, make_spec("anna"))
     for number in range(20):
         await create(harness.store, make_spec("bruno", fingerprint=str(number)))
-    for asked in (PostFilter(words="nowhere", limit=1), PostFilter(account="bruno", network="bluesky", limit=1)):
-        page = await harness.store.posts_page(asked)
+    for item in (PostFilter(words="nowhere", limit=1), PostFilter(account="bruno", network="bluesky", limit=1)):
+        page = await harness.store.posts_page(item)
         assert page.posts == []
         assert page.next is not None
         assert page.next.id > first.job.id
-        assert await every_page(harness, asked) == []
+        assert await every_page(harness, item) == []
     page = await harness.store.posts_page(PostFilter(network="bluesky", limit=1))
     assert page.next is None  # by its own index there is nothing to walk over
 
@@ -163,11 +165,11 @@ async def test_the_calendar_has_the_first_posts_of_each_day_and_counts_them(harn
         await create(harness.store, make_spec("anna", fingerprint=str(number), run_at=at, brand="rosso"))
     await create(harness.store, make_spec("bruno", run_at=day + timedelta(days=2), brand="verde"))
     await create(harness.store, make_spec("carla", run_at=day + timedelta(days=3)))
-    found = await harness.store.calendar(days, None, 3)
-    assert [shown.posts for shown in found] == [5, 0, 1]
-    first = [entry.scheduled_at for entry in found[0].entries]
+    result = await harness.store.calendar(days, None, 3)
+    assert [shown.posts for shown in result] == [5, 0, 1]
+    first = [entry.scheduled_at for entry in result[0].entries]
     assert first == [day + timedelta(hours=hours) for hours in (1, 2, 3)]
-    assert [entry.account for entry in found[2].entries] == ["bruno"]
+    assert [entry.account for entry in result[2].entries] == ["bruno"]
     only = await harness.store.calendar(days, frozenset(["verde", "blu"]), 3)
     assert [shown.posts for shown in only] == [0, 0, 1]
     assert [shown.posts for shown in await harness.store.calendar(days, frozenset(), 3)] == [0, 0, 0]

@@ -24,12 +24,12 @@ from tests.contract.sample_posts import account, content, create, make_spec, row
 async def test_post_has_its_job_content_and_account_state(harness: StoreHarness) -> None:
     await harness.store.save_account(account())
     until = harness.clock.later(hours=1)
-    said = content("Grüße", brand="rosso", user_id="u1")
-    (made,) = await create(harness.store, make_spec(key="k", until=until, brand="rosso"), said=said)
+    result = content("Grüße", brand="rosso", user_id="u1")
+    (made,) = await create(harness.store, make_spec(key="k", until=until, brand="rosso"), new_content=result)
     assert made.created
     post = await harness.store.post(made.job.id)
     assert post.job == await harness.store.job(made.job.id)
-    assert (post.content_id, post.content, post.version) == (said.id, "Grüße", 1)
+    assert (post.content_id, post.content, post.version) == (result.id, "Grüße", 1)
     assert (post.publish_until_at, post.account_state) == (until, AccountState.ACTIVE)
 
 
@@ -46,50 +46,50 @@ async def test_unknown_post_and_plain_job_are_not_found_as_posts(harness: StoreH
 
 
 async def test_one_content_to_many_accounts_is_one_content_and_many_posts(harness: StoreHarness) -> None:
-    said = content()
+    result = content()
     made = await create(
-        harness.store, make_spec("anna"), make_spec("bruno"), make_spec("carla", channel="bluesky"), said=said
+        harness.store, make_spec("anna"), make_spec("bruno"), make_spec("carla", channel="bluesky"), new_content=result
     )
     assert rows(harness) == (1, 3, 3, 0)
-    assert {(await harness.store.post(found.job.id)).content_id for found in made} == {said.id}
+    assert {(await harness.store.post(item.job.id)).content_id for item in made} == {result.id}
     assert len(await harness.take()) == 3, "each is a job of its own"
 
 
 async def test_known_key_returns_the_existing_post(harness: StoreHarness) -> None:
     (first,) = await create(harness.store, make_spec(key="k"))
-    (known,) = await create(harness.store, make_spec(key="k", fingerprint="other"), said=content("other"))
+    (known,) = await create(harness.store, make_spec(key="k", fingerprint="other"), new_content=content("other"))
     assert (known.created, known.job) == (False, first.job)
     assert rows(harness) == (1, 1, 1, 1)
 
 
 async def test_only_posts_with_new_keys_are_created(harness: StoreHarness) -> None:
     (first,) = await create(harness.store, make_spec("anna", key="k1"))
-    said = content("both")
-    made = await create(harness.store, make_spec("anna", key="k1"), make_spec("bruno", key="k2"), said=said)
-    assert [found.created for found in made] == [False, True]
+    result = content("both")
+    made = await create(harness.store, make_spec("anna", key="k1"), make_spec("bruno", key="k2"), new_content=result)
+    assert [item.created for item in made] == [False, True]
     assert (await harness.store.post(first.job.id)).content == "hello"
     assert (await harness.store.post(made[1].job.id)).content == "both"
 
 
 async def test_repetition_after_a_lost_response_creates_nothing_twice(harness: StoreHarness) -> None:
-    posts, said = [make_spec("anna", guard=True), make_spec("bruno", guard=True)], content()
-    first = await create(harness.store, *posts, said=said)
-    again = await create(harness.store, *posts, said=said, again=True)
-    assert [found.job.id for found in again] == [found.job.id for found in first]
+    posts, result = [make_spec("anna", guard=True), make_spec("bruno", guard=True)], content()
+    first = await create(harness.store, *posts, new_content=result)
+    again = await create(harness.store, *posts, new_content=result, again=True)
+    assert [item.job.id for item in again] == [item.job.id for item in first]
     assert rows(harness) == (1, 2, 2, 0)
 
 
 async def test_repetition_creates_all_if_the_first_call_was_lost(harness: StoreHarness) -> None:
     made = await create(harness.store, make_spec("anna", guard=True), make_spec("bruno", key="k"), again=True)
-    assert [found.created for found in made] == [True, True]
+    assert [item.created for item in made] == [True, True]
     assert rows(harness) == (1, 2, 2, 1)
 
 
 async def test_many_calls_with_one_key_make_one_post(harness: StoreHarness) -> None:
     others = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     made = await asyncio.gather(*(create(others[turn % 3], make_spec(key="k")) for turn in range(12)))
-    assert len({found.job.id for (found,) in made}) == 1
-    assert sum(found.created for (found,) in made) == 1
+    assert len({item.job.id for (item,) in made}) == 1
+    assert sum(item.created for (item,) in made) == 1
     assert rows(harness) == (1, 1, 1, 1)
 
 
@@ -102,11 +102,11 @@ def make_edit(post_id: UUID) -> NewPost:
 
 async def test_an_edit_changes_content_payload_fingerprint_and_adds_a_key(harness: StoreHarness) -> None:
     (made,) = await create(harness.store, make_spec(key="k1", guard=True))
-    said = content("better")
-    job = await harness.store.edit_post(made.job.id, said, make_edit(made.job.id), b"better", "k2", ME)
+    result = content("better")
+    job = await harness.store.edit_post(made.job.id, result, make_edit(made.job.id), b"better", "k2", ME)
     assert (job.payload, job.idempotency_key) == (b"better", "k1"), "the key is fixed at creation"
     post = await harness.store.post(job.id)
-    assert (post.content_id, post.content, post.version) == (said.id, "better", 2)
+    assert (post.content_id, post.content, post.version) == (result.id, "better", 2)
     for key in ("k1", "k2"):
         (known,) = await create(harness.store, make_spec(key=key))
         assert (known.created, known.job.id) == (False, job.id)
@@ -234,7 +234,7 @@ async def test_concurrent_duties_fail_each_missed_post_once(harness: StoreHarnes
     harness.clock.turn(hours=1)
     others = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     missed = await asyncio.gather(*(store.fail_missed_posts(3600) for store in others))
-    assert sorted(job.id for some in missed for job in some) == sorted(found.job.id for found in made)
+    assert sorted(job.id for some in missed for job in some) == sorted(item.job.id for item in made)
 
 
 # Lists
@@ -243,13 +243,13 @@ async def test_concurrent_duties_fail_each_missed_post_once(harness: StoreHarnes
 async def test_posts_are_listed_newest_first_by_filter_and_page(harness: StoreHarness) -> None:
     await harness.store.save_account(account("anna"))
     await harness.put(), await harness.put()  # jobs that are no posts
-    said = content("both", brand="rosso")
+    result = content("both", brand="rosso")
     posts = [
         make_spec("anna", brand="rosso"),
         make_spec("bruno", channel="bluesky", brand="rosso"),
         make_spec("anna", fingerprint="2"),
     ]
-    first, second = [found.job.id for found in await create(harness.store, *posts[:2], said=said)]
+    first, second = [found.job.id for found in await create(harness.store, *posts[:2], new_content=result)]
     (third,) = [found.job.id for found in await create(harness.store, posts[2])]
     await harness.store.cancel_job(second, ME)
 
@@ -260,7 +260,7 @@ async def test_posts_are_listed_newest_first_by_filter_and_page(harness: StoreHa
     assert await found(account="anna") == [third, first]
     assert await found(network="bluesky") == [second]
     assert await found(brand="rosso") == [second, first]
-    assert await found(content_id=said.id) == [second, first]
+    assert await found(content_id=result.id) == [second, first]
     assert await found(states=(State.CANCELLED,)) == [second]
     assert await found(states=(State.CANCELLED, State.PENDING)) == [third, second, first]
     assert await found(account="anna", brand="rosso") == [first]

@@ -42,9 +42,9 @@ async def test_rescue_is_an_attempt_in_the_history(harness: StoreHarness, runnin
 
 
 async def test_worker_with_a_new_heartbeat_is_not_removed(harness: StoreHarness, running_job: Job) -> None:
-    seen = (await harness.store.poll(None, heartbeat=True)).heartbeats
+    result = (await harness.store.poll(None, heartbeat=True)).heartbeats
     await harness.store.poll("w1", heartbeat=True)
-    assert await harness.store.rescue(seen, settlement.rescue_job) == []
+    assert await harness.store.rescue(result, settlement.rescue_job) == []
     assert await harness.store.job(running_job.id) == running_job
     assert [worker.id for worker in await harness.store.workers()] == ["w1"]
     assert await harness.end(running_job, Done())
@@ -123,12 +123,12 @@ async def test_a_job_that_kills_three_workers_is_quarantined(harness: StoreHarne
     assert await harness.list_event_types(due_job.id) == [EventType.RESCUED, EventType.RESCUED, EventType.FAILED]
 
 
-@pytest.mark.parametrize("found", ["silent", "gone"])
-async def test_concurrent_rescues_settle_each_job_once(harness: StoreHarness, found: str) -> None:
+@pytest.mark.parametrize("message", ["silent", "gone"])
+async def test_concurrent_rescues_settle_each_job_once(harness: StoreHarness, message: str) -> None:
     jobs = await harness.put_many(20)
     await harness.take()
     heartbeats = (await harness.store.poll("observer", heartbeat=True)).heartbeats
-    if found == "gone":
+    if message == "gone":
         await harness.store.unregister_worker("w1")
     others = [harness.store, await harness.open_another_store(), await harness.open_another_store()]
     rescues = await asyncio.gather(*(store.rescue(heartbeats, settlement.rescue_job) for store in others))

@@ -41,11 +41,11 @@ async def test_finished_posts_are_listed_with_their_delay(harness: StoreHarness)
     [late] = await harness.take()
     await harness.store.settle([SettledJob(late, COMPLETED)])
     await end(harness, "acme", error="no")
-    found = await harness.store.finished_posts(since, 100)
-    assert [(one.network, one.state, round(one.late_by)) for one in found] == [
+    result = await harness.store.finished_posts(since, 100)
+    assert [(one.network, one.state, round(one.late_by)) for one in result] == [
         ("bluesky", State.FAILED, 0), ("mastodon", State.COMPLETED, 90), ("bluesky", State.COMPLETED, 0),
     ]  # fmt: skip
-    assert summarize(found, timedelta(minutes=2)).on_time_rate == 0.5
+    assert summarize(result, timedelta(minutes=2)).on_time_rate == 0.5
     assert len(await harness.store.finished_posts(since, 2)) == 2
     assert [one.network for one in await harness.store.finished_posts(since, 100, network="mastodon")] == ["mastodon"]
     assert len(await harness.store.finished_posts(since, 100, brands=["acme"])) == 2
@@ -120,8 +120,8 @@ async def test_usage_is_read_for_each_quota(harness: StoreHarness) -> None:
         f" ('00000000-0000-0000-0000-000000000001', 'post', 1, 'instagram', 'a', 'posts', 3, '{at}')"
     )
     wanted = QuotaUsageFilter(channel="instagram", quota="posts", account="a", since_at=harness.clock.later(hours=-1))
-    found = await harness.store.quota_usage([wanted, replace(wanted, account="b")])
-    assert [list(one) for one in found] == [[QuotaUse(harness.clock(), 3)], []]
+    result = await harness.store.quota_usage([wanted, replace(wanted, account="b")])
+    assert [list(one) for one in result] == [[QuotaUse(harness.clock(), 3)], []]
 
 
 async def test_last_event_is_the_end_of_the_events(harness: StoreHarness) -> None:

@@ -21,10 +21,10 @@ def make_response(made: Any) -> StoredResponse:
     return StoredResponse(201, " ".join(f"{post.job.id} {created}" for post, created in made))
 
 
-async def create(harness: StoreHarness, asked: IdempotentRequest = ASKED, **how: Any) -> list[Any]:
+async def create(harness: StoreHarness, value: IdempotentRequest = ASKED, **how: Any) -> list[Any]:
     store, draft = how.pop("store", harness.store), how.pop("draft", None)
     [made] = await store.create_posts(
-        [new_posts(make_spec(), once=ResponseRecorder(asked, make_response), draft=draft)], **how
+        [new_posts(make_spec(), once=ResponseRecorder(value, make_response), draft=draft)], **how
     )
     return [one.post for one in made]
 

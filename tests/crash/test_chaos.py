@@ -20,8 +20,8 @@ async def test_workers_killed_at_random_lose_nothing_and_run_nothing_twice(
     with capsys.disabled():
         print(f"\nchaos on {database_url.partition(':')[0]}: CRASH_SEED={seed}", file=sys.stderr)
     figures = await cause_chaos(Plan(database_url, tmp_path, KILLS, seed), forker_address)
-    told = "\n".join([f"CRASH_SEED={seed} gives the same jobs and fates again.", *figures.evidence])
-    assert figures.violations == [], told
+    text = "\n".join([f"CRASH_SEED={seed} gives the same jobs and fates again.", *figures.evidence])
+    assert figures.violations == [], text
     assert figures.kills >= KILLS
     assert figures.states["completed"] > KILLS
     assert figures.checks > 20

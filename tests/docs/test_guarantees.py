@@ -16,14 +16,14 @@ PROMISES = [title for title in SECTIONS if title != "Try it yourself"]
 
 def test_the_table_lists_all_eight_promises() -> None:
     assert len(PROMISES) == 8
-    told = [row["promise"] for row in table(PAGE, "promise", "in short")]
-    assert [re.sub(r"\[(.*)\].*", r"\1", cell) for cell in told] == PROMISES
+    results = [row["promise"] for row in table(PAGE, "promise", "in short")]
+    assert [re.sub(r"\[(.*)\].*", r"\1", cell) for cell in results] == PROMISES
 
 
 @pytest.mark.parametrize("promise", PROMISES)
 def test_a_promise_has_its_three_parts(promise: str) -> None:
-    said = SECTIONS[promise]
-    assert re.findall(r"^\*\*(.+?)\.\*\*", said, re.MULTILINE) == ["Promised", "Not promised", "How"]
+    result = SECTIONS[promise]
+    assert re.findall(r"^\*\*(.+?)\.\*\*", result, re.MULTILINE) == ["Promised", "Not promised", "How"]
 
 
 @pytest.mark.parametrize("promise", PROMISES)
@@ -43,8 +43,8 @@ def test_the_test_in_the_example_command_exists() -> None:
 
 
 def test_the_docs_have_the_sizes_of_the_long_runs() -> None:
-    said = flow_text(ROOT / "docs" / "operating.md")
-    assert f"{KILLS['jobs']:,} kills among jobs and {KILLS['posts']:,} among posts" in said
+    result = flow_text(ROOT / "docs" / "operating.md")
+    assert f"{KILLS['jobs']:,} kills among jobs and {KILLS['posts']:,} among posts" in result
     for target, facts in (("fuzz", ("50,000 generated requests", "ten minutes")), ("crash", ("a quarter of an hour",))):
         [line] = re.findall(rf"^{target}: .*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
         for fact in facts:

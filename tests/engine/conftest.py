@@ -60,8 +60,8 @@ async def wait_for_end(app: Postino, job: Job | UUID, *states: State) -> Job:
     job_id = job.id if isinstance(job, Job) else job
 
     async def there() -> Job | None:
-        found = await app.store.job(job_id)
-        return found if found.state in (states or (State.COMPLETED, State.FAILED, State.CANCELLED)) else None
+        stored = await app.store.job(job_id)
+        return stored if stored.state in (states or (State.COMPLETED, State.FAILED, State.CANCELLED)) else None
 
     return await wait_for(there)
 

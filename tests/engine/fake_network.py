@@ -86,11 +86,11 @@ def register_publisher(
     app: Postino, network: FakeNetwork, *, look: bool = True, resend: Resend = NEVER, **options: Any
 ) -> None:
     """Register a handler `publish` that sends its payload to this network."""
-    stored: Lookup | None = network.find if look else None
+    lookup: Lookup | None = network.find if look else None
 
     @app.handler("publish", **options)
     async def publish(job: Job, payload: str, call: Call) -> Outcome:
-        receipt = await call.with_policy(QUICK).once("post", network.post, payload, found=stored, resend=resend)
+        receipt = await call.with_policy(QUICK).once("post", network.post, payload, found=lookup, resend=resend)
         return Done(None, receipt.remote_id)
 
 

@@ -76,7 +76,7 @@ async def test_step_with_an_empty_result_is_finished(app: Postino, nothing: Any)
 
 @only_sqlite
 @pytest.mark.parametrize(
-    ("said", "state", "cause"),
+    ("value", "state", "cause"),
     [
         (NotSent("no way"), State.FAILED, DeadLetterCause.EXHAUSTED),
         (LostResponse("silence"), State.FAILED, DeadLetterCause.EXHAUSTED),
@@ -87,9 +87,9 @@ async def test_step_with_an_empty_result_is_finished(app: Postino, nothing: Any)
     ],
 )
 async def test_failed_inert_step_is_never_uncertain(
-    app: Postino, said: Any, state: State, cause: DeadLetterCause
+    app: Postino, value: Any, state: State, cause: DeadLetterCause
 ) -> None:
-    service = FakeService(said)
+    service = FakeService(value)
 
     @app.handler("work")
     async def work(job: Job, payload: str, call: Call) -> None:
@@ -330,16 +330,16 @@ async def test_worker_that_lost_its_job_stores_and_sends_nothing(app: Postino, v
 
 @only_sqlite
 @pytest.mark.parametrize(
-    "said",
+    "value",
     [("?", datetime(2026, 1, 1)), (7, None), ("?", "soon"), (None, 3)],  # noqa: DTZ001 - this is the mistake
 )
-async def test_malformed_unknown_outcome_is_not_retried(app: Postino, said: tuple[Any, Any]) -> None:
+async def test_malformed_unknown_outcome_is_not_retried(app: Postino, value: tuple[Any, Any]) -> None:
     runs: list[Job] = []
 
     @app.handler("work")
     async def work(job: Job) -> Outcome:
         runs.append(job)
-        return Unknown(*said)
+        return Unknown(*value)
 
     async with run_worker(app):
         await wait_for_person(app, await app.enqueue("work"))

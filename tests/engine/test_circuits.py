@@ -67,8 +67,8 @@ async def test_failing_service_opens_its_circuit_and_is_probed_once(app: Postino
 
 
 async def is_open(app: Postino) -> bool:
-    found = [breaker for breaker in await app.store.circuits() if breaker.state is CircuitState.OPEN]
-    return bool(found)
+    results = [breaker for breaker in await app.store.circuits() if breaker.state is CircuitState.OPEN]
+    return bool(results)
 
 
 async def test_open_circuit_does_not_affect_other_services(app: Postino) -> None:

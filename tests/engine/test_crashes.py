@@ -110,13 +110,13 @@ class FakeSite:
 
     async def serve(self, visit: Visit) -> None:
         while True:
-            said = await visit.request()
+            response = await visit.request()
             answer: object = self.posts
-            if said.startswith(b"POST /pictures"):
+            if response.startswith(b"POST /pictures"):
                 self.pictures += 1
                 answer = {"id": f"picture {self.pictures}"}
-            elif said.startswith(b"POST /posts"):
-                answer = {"id": f"post {len(self.posts) + 1}", **json.loads(said.partition(b"\r\n\r\n")[2])}
+            elif response.startswith(b"POST /posts"):
+                answer = {"id": f"post {len(self.posts) + 1}", **json.loads(response.partition(b"\r\n\r\n")[2])}
                 self.posts.append(answer)
             await visit.answer(body=json.dumps(answer).encode())
 
@@ -188,8 +188,8 @@ async def test_crash_during_lookup_is_followed_by_another_lookup(tmp_path: Path)
         for point in ("send.after", "lookup.before", "lookup.after"):
             assert await asyncio.to_thread(CrashCase(point).crash, url, tmp_path) == -9
         async with run_worker(app):
-            asked = await wait_for_person(app, job)
-            assert asked.rescues == 3, "three workers died under it, so a person has a look at it first"
+            result = await wait_for_person(app, job)
+            assert result.rescues == 3, "three workers died under it, so a person has a look at it first"
             await app.resolve(job.id, Done(remote_id="post 1"), reason="it is there")
             assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert len(site.posts) == 1

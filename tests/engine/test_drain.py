@@ -72,8 +72,8 @@ async def test_claim_that_returns_after_stop_is_released(app: Postino) -> None:
     await app.work(stop=stop)
     given_back = await app.store.job(job.id)
     assert (ran, given_back.state, given_back.attempts) == ([], State.PENDING, 0)
-    told = [event.type for event in await app.store.events(Cursor(), 100) if event.job_id == job.id]
-    assert told == [EventType.RELEASED]
+    results = [event.type for event in await app.store.events(Cursor(), 100) if event.job_id == job.id]
+    assert results == [EventType.RELEASED]
     app.store.claim = claim  # type: ignore[method-assign]
     async with run_worker(app):
         assert (await wait_for_end(app, job)).attempts == 1

@@ -105,7 +105,7 @@ async def test_enqueue_with_a_lost_response_leaves_one_job(
     monkeypatch.setattr(app.store, "enqueue", enqueue_and_lose)
     monkeypatch.setattr(store_retry, "RETRY_DELAY", 0.01)
     job = (await app.enqueue_many([JobSpec("t", key=key)]))[0] if many else await app.enqueue("t", key=key)
-    assert [found.id for found in await app.store.jobs(JobFilter())] == [job.id]
+    assert [item.id for item in await app.store.jobs(JobFilter())] == [job.id]
 
 
 async def test_enqueue_raises_when_the_store_stays_unreachable(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,14 +169,14 @@ async def build(desk: StoreHarness, world: World) -> None:
 
 
 async def enqueue(desk: StoreHarness, wanted: list[Plan]) -> list[Any]:
-    said = [
+    results = [
         NewJob(
             id=new_id(), type="t", channel=plan.channel, queue=plan.queue, payload=b"{}", account=plan.place[0],
             brand=plan.place[1], run_at=None if plan.became == "running" else later(plan.minutes),
         )
         for plan in wanted
     ]  # fmt: skip
-    made = [one.job for one in await desk.store.enqueue(said)] if said else []
+    made = [one.job for one in await desk.store.enqueue(results)] if results else []
     for job, plan in zip(made, wanted, strict=True):
         if plan.became != "running":  # asked for in the past, it would be due now: it has waited since
             at = (NOON + timedelta(minutes=plan.minutes)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -202,10 +202,10 @@ async def check(database: Database, world: World) -> None:
         desk = StoreHarness(store, clock, database)
         await build(desk, world)
         jobs = [job for job in await store.jobs(EVERY_JOB) if job.state is not State.RUNNING]
-        told = {job.id: await explain(store, job.id) for job in jobs}
+        results = {job.id: await explain(store, job.id) for job in jobs}
         free_at = {job.id: estimate_start((await store.explain_input(job)).facts, NOON) for job in jobs}
-        runnable = {job_id for job_id, it in told.items() if it.runnable}
-        for job_id, explanation in told.items():
+        runnable = {job_id for job_id, it in results.items() if it.runnable}
+        for job_id, explanation in results.items():
             agrees(explanation, free_at[job_id])
         assert await take_all(desk) == runnable
         await check_etas(desk, {job_id: at for job_id, at in free_at.items() if job_id not in runnable})
@@ -213,15 +213,15 @@ async def check(database: Database, world: World) -> None:
         await store.close()
 
 
-def agrees(told: Explanation, free_at: datetime | None) -> None:
+def agrees(value: Explanation, free_at: datetime | None) -> None:
     """Check that the parts of an explanation agree."""
-    assert told.runnable == all(blocker.kind in WORKER_BLOCKERS for blocker in told.blockers)
-    if told.eta is None:
-        passing = any(blocker.kind is BlockerKind.CAP and blocker.until_at is None for blocker in told.blockers)
+    assert value.runnable == all(blocker.kind in WORKER_BLOCKERS for blocker in value.blockers)
+    if value.eta is None:
+        passing = any(blocker.kind is BlockerKind.CAP and blocker.until_at is None for blocker in value.blockers)
         assert free_at is None or (free_at == NOON and passing)
     else:
-        assert told.eta == free_at
-        assert told.eta > NOON or told.runnable
+        assert value.eta == free_at
+        assert value.eta > NOON or value.runnable
 
 
 async def check_etas(desk: StoreHarness, free_at: dict[Any, datetime | None]) -> None:

@@ -196,11 +196,11 @@ async def test_blackout_preview_lists_delays_and_saves_nothing(app: Postino, gat
     tomorrow = (datetime.now(UTC) + timedelta(days=2)).replace(hour=0, minute=0, second=0, microsecond=0)
     day = {"timezone": "UTC", "scope": "brand", "brand": "acme"}
     await gate_control.add_blackout(day | {"start": "12:00", "end": "13:00"})
-    said: dict[str, Any] = {"account": "a", "brand": "acme"}
-    await app.enqueue("t", at=tomorrow + timedelta(hours=9), **said)
-    moved = await app.enqueue("t", at=tomorrow + timedelta(hours=10), **said)
+    fields: dict[str, Any] = {"account": "a", "brand": "acme"}
+    await app.enqueue("t", at=tomorrow + timedelta(hours=9), **fields)
+    moved = await app.enqueue("t", at=tomorrow + timedelta(hours=10), **fields)
     await app.enqueue("t", at=tomorrow + timedelta(hours=10), account="b", brand="other")
-    done = await app.enqueue("t", at=tomorrow + timedelta(hours=11), **said)
+    done = await app.enqueue("t", at=tomorrow + timedelta(hours=11), **fields)
     await app.cancel(done.id)
     blackout = await gate_control.draft_blackout(day | {"start": "10:00", "end": "12:00"})
     shifts = await gate_control.preview_blackout(blackout)

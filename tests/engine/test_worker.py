@@ -47,25 +47,25 @@ async def test_none_means_done(app: Postino) -> None:
 
 
 async def test_payload_is_parsed_into_the_annotated_type(app: Postino) -> None:
-    seen: list[Any] = []
+    results: list[Any] = []
 
     @app.handler("snap")
     async def snap(job: Job, payload: Snap) -> None:
-        seen.append(payload)
+        results.append(payload)
 
     @app.handler("caption")
     async def caption(job: Job, payload: Caption) -> None:
-        seen.append(payload)
+        results.append(payload)
 
     @app.handler("raw")
     async def raw(job: Job, payload: bytes) -> None:
-        seen.append(payload)
+        results.append(payload)
 
     taken = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     async with run_worker(app):
         for name, payload in (("snap", Snap(7, taken)), ("caption", Caption(text="hi")), ("raw", b"\xff\x00")):
             await wait_for_end(app, await app.enqueue(name, payload))
-    assert seen == [Snap(7, taken), Caption(text="hi"), b"\xff\x00"]
+    assert results == [Snap(7, taken), Caption(text="hi"), b"\xff\x00"]
 
 
 async def test_plain_function_runs_in_a_thread_and_blocks_no_other_job(app: Postino) -> None:
@@ -183,7 +183,7 @@ async def test_failed_child_does_not_change_its_parent(app: Postino) -> None:
         born = await wait_for_end(app, children[0])
     assert (born.state, born.parent_id, born.correlation_id) == (State.FAILED, job.id, str(job.id))
     assert (await app.store.job(job.id)).state is State.COMPLETED
-    assert [found.id for found in await app.store.jobs(JobFilter(parent_id=job.id))] == [born.id]
+    assert [item.id for item in await app.store.jobs(JobFilter(parent_id=job.id))] == [born.id]
 
 
 async def test_stopping_worker_lets_running_jobs_end(app: Postino) -> None:

@@ -74,19 +74,19 @@ def words(command: str) -> list[str]:
 def jobs(url: str) -> dict[str, dict[str, Any]]:
     """Return the rows of the view by file name."""
     with psycopg.connect(url, row_factory=dict_row) as connection:
-        found = connection.execute(
+        result = connection.execute(
             "SELECT snap.file, snap.starts, snap.processed_at, job.*"
             " FROM snap JOIN snap_processing_job AS job ON job.id = snap.job_id"
         ).fetchall()
-    return {row["file"]: row for row in found}
+    return {row["file"]: row for row in result}
 
 
 def wait_for(url: str, enough: Callable[[dict[str, dict[str, Any]]], bool]) -> dict[str, dict[str, Any]]:
     end = time.monotonic() + PATIENCE
-    while not enough(found := jobs(url)):
-        assert time.monotonic() < end, found
+    while not enough(result := jobs(url)):
+        assert time.monotonic() < end, result
         time.sleep(0.1)
-    return found
+    return result
 
 
 def enqueue(environment: dict[str, str], *files: str) -> str:
@@ -109,29 +109,29 @@ def test_readme_commands_work(environment: dict[str, str], tmp_path: Path) -> No
         if command not in NOT_RUN:
             run(words(command), environment)
     with worker(environment, tmp_path / "log"):
-        found = wait_for(url, lambda found: all(row["status"] in ("DONE", "FAILED") for row in found.values()))
+        result = wait_for(url, lambda result: all(row["status"] in ("DONE", "FAILED") for row in result.values()))
         printed = [run(words(command), environment) for command in after]
     with psycopg.connect(url) as connection:
         for query in re.findall(r"^```sql\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL):
             assert connection.execute(query).fetchall()
 
-    assert {file: row["status"] for file, row in found.items()} == {
+    assert {file: row["status"] for file, row in result.items()} == {
         "beach.jpg": "DONE", "harbour.png": "DONE", "dark_alley.jpg": "DONE", "notes.txt": "FAILED",
     }  # fmt: skip
-    retried, rejected = found["dark_alley.jpg"], found["notes.txt"]
+    retried, rejected = result["dark_alley.jpg"], result["notes.txt"]
     assert (retried["attempt_count"], retried["starts"]) == (2, 2)
     assert retried["last_error"] == "OSError: The storage did not return dark_alley.jpg."
     assert (rejected["attempt_count"], rejected["starts"]) == (1, 0)
     assert rejected["last_error"] == "notes.txt is not a picture."
-    assert all(row["processed_at"] for file, row in found.items() if file != "notes.txt")
-    assert all(row["next_retry_at"] is None and row["claimed_by"] and row["locked_at"] for row in found.values())
-    assert all(any(file in text for text in printed) for file in found)
+    assert all(row["processed_at"] for file, row in result.items() if file != "notes.txt")
+    assert all(row["next_retry_at"] is None and row["claimed_by"] and row["locked_at"] for row in result.values())
+    assert all(any(file in text for text in printed) for file in result)
 
 
 def test_failed_snap_waits_for_its_backoff(environment: dict[str, str], ready: str, tmp_path: Path) -> None:
     enqueue(environment, "dark.jpg")
     with worker(environment, tmp_path / "log"):
-        snap = wait_for(ready, lambda found: found["dark.jpg"]["last_error"] is not None)["dark.jpg"]
+        snap = wait_for(ready, lambda value: value["dark.jpg"]["last_error"] is not None)["dark.jpg"]
     assert (snap["status"], snap["claimed_by"], snap["locked_at"]) == ("PENDING", None, None)
     with psycopg.connect(ready) as connection:
         attempt = connection.execute("SELECT ended_at, error_class, trace FROM postino.attempts").fetchone()
@@ -177,19 +177,19 @@ def test_second_worker_finishes_jobs_of_a_killed_one(environment: dict[str, str]
     run([sys.executable, "-c", program], environment)
     with worker(environment, tmp_path / "first") as first:
         begun = wait_for(
-            ready, lambda found: found["large.jpg"]["starts"] == 1 and found["quick.jpg"]["status"] == "DONE"
+            ready, lambda result: result["large.jpg"]["starts"] == 1 and result["quick.jpg"]["status"] == "DONE"
         )
         first.kill()
         first.wait(PATIENCE)
     assert begun["large.jpg"]["status"] == "PROCESSING"
 
     with worker(environment, tmp_path / "second"):
-        found = wait_for(ready, lambda found: found["large.jpg"]["status"] == "DONE")
-    large = found["large.jpg"]
+        result = wait_for(ready, lambda result: result["large.jpg"]["status"] == "DONE")
+    large = result["large.jpg"]
     assert large["starts"] == 2
     assert large["processed_at"] is not None
     assert large["claimed_by"] != begun["large.jpg"]["claimed_by"]
-    assert found["quick.jpg"]["starts"] == 1
+    assert result["quick.jpg"]["starts"] == 1
     with psycopg.connect(ready) as connection:
         history = connection.execute(
             "SELECT outcome FROM postino.all_attempts WHERE job_id = %s ORDER BY started_at", (large["id"],)
@@ -200,7 +200,7 @@ def test_second_worker_finishes_jobs_of_a_killed_one(environment: dict[str, str]
 @pytest.mark.parametrize("program", ["enqueue", "show"])
 def test_missing_table_or_database_is_one_error_line(program: str, environment: dict[str, str]) -> None:
     first = {"enqueue": "postino migrate", "show": "snap_processing.enqueue"}[program]
-    for url, told in (
+    for url, item in (
         ("sqlite:////tmp/nowhere.db", "export POSTINO_DATABASE_URL=postgresql:///snaps"),
         ("postgresql://127.0.0.1:1/snaps", "Cannot connect to the database"),
         (environment["POSTINO_DATABASE_URL"], first),
@@ -210,7 +210,7 @@ def test_missing_table_or_database_is_one_error_line(program: str, environment: 
             cwd=ROOT, env=environment | {"POSTINO_DATABASE_URL": url}, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (1, "")
-        assert told in done.stderr
+        assert item in done.stderr
         assert done.stderr.count("\n") == 1
 
 

@@ -40,18 +40,18 @@ class Day:
     def another_store(self) -> Store:
         return self.database.store(self.clock)
 
-    async def put(self, channel: str, when: str, account: str | None = None, **said: Any) -> Job:
-        new: dict[str, Any] = {"id": new_id(), "type": "work", "queue": Queue.DEFAULT, "payload": b"{}", **said}
+    async def put(self, channel: str, when: str, account: str | None = None, **fields: Any) -> Job:
+        new: dict[str, Any] = {"id": new_id(), "type": "work", "queue": Queue.DEFAULT, "payload": b"{}", **fields}
         job = NewJob(channel=channel, account=account, run_at=at(when), **new)
         return (await self.store.enqueue([job]))[0].job
 
-    async def blackout(self, start: str, end: str, **told: Any) -> None:
-        said = {"scope": "all", "start": start, "end": end, "timezone": "UTC", **told}
-        await self.store.add_blackout(parse_blackout(said, new_id()), ME)
+    async def blackout(self, start: str, end: str, **fields: Any) -> None:
+        body = {"scope": "all", "start": start, "end": end, "timezone": "UTC", **fields}
+        await self.store.add_blackout(parse_blackout(body, new_id()), ME)
 
-    async def forecast(self, until: str, **asked: Any) -> Forecast:
-        said = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "channel_limits": LIMITS, **asked}
-        return await make_forecast(self.store, ForecastRequest(until_at=at(until), **said))
+    async def forecast(self, until: str, **fields: Any) -> Forecast:
+        body = {"workers": 1, "slots": 20, "seconds_per_job": 10.0, "channel_limits": LIMITS, **fields}
+        return await make_forecast(self.store, ForecastRequest(until_at=at(until), **body))
 
 
 @asynccontextmanager

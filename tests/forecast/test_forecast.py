@@ -156,16 +156,16 @@ async def test_running_job_keeps_its_slot_until_it_ends(day: Day) -> None:
     assert claimed.id == running.id
     day.clock.turn(seconds=4)
     forecast = await day.forecast("08:10")
-    found = starts(forecast.ran, {"running": running, "waiting": waiting})
-    assert found == {"running": "08:00:00", "waiting": "08:00:10"}
+    result = starts(forecast.ran, {"running": running, "waiting": waiting})
+    assert result == {"running": "08:00:00", "waiting": "08:00:10"}
 
 
 async def test_uncertain_jobs_are_looked_up_or_wait_for_a_person(day: Day) -> None:
     await day.store.register_worker(WorkerInfo(id="w", host="here", pid=1))
-    looked, asked = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
+    looked, result = await day.put("mastodon", "08:00", "m1"), await day.put("mastodon", "08:00", "m2")
     poll = await day.store.poll("w")
     claimed = await day.store.claim(ClaimRequest(worker="w", token=new_id(), free=5, poll=poll))
-    lookup_at = {looked.id: at("08:20"), asked.id: None}
+    lookup_at = {looked.id: at("08:20"), result.id: None}
     endings = [
         SettledJob(
             job, settlement.settle_job(job, Unknown("no answer", lookup_at[job.id]), RetryPolicy(), day.clock(), 0.0)
@@ -175,18 +175,18 @@ async def test_uncertain_jobs_are_looked_up_or_wait_for_a_person(day: Day) -> No
     await day.store.settle(endings)
     forecast = await day.forecast("09:00")
     assert starts(forecast.ran, {"looked": looked}) == {"looked": "08:20:00"}
-    assert [(it.job_id, it.waits_for[0].kind) for it in forecast.left] == [(asked.id, "person")]
+    assert [(it.job_id, it.waits_for[0].kind) for it in forecast.left] == [(result.id, "person")]
 
 
 async def post(day: Day, when: str, account: str, run_until: str | None = None) -> Job:
     job = NewJob(id=new_id(), type="publish", channel="mastodon", queue=Queue.DEFAULT, payload=b"{}", run_at=at(when),
                  account=account)  # fmt: skip
     content = NewContent(id=new_id(), text="{}")
-    said = NewPost(
+    result = NewPost(
         id=job.id, network="mastodon", account=account, fingerprint=str(job.id),
         publish_until_at=None if run_until is None else at(run_until),
     )  # fmt: skip
-    [[made]] = await day.store.create_posts([NewPosts(content=content, posts=[said], jobs=[job])])
+    [[made]] = await day.store.create_posts([NewPosts(content=content, posts=[result], jobs=[job])])
     return made.post.job
 
 
@@ -342,7 +342,7 @@ async def test_real_worker_does_what_the_forecast_says(day: Day, tmp_path: Path)
 
 async def test_forecast_renders_as_json(day: Day) -> None:
     jobs = await fill_day(day)
-    said = render_forecast(await day.forecast("10:30"))
-    assert {one["id"] for one in said["ran"]} == {str(job.id) for name, job in jobs.items() if name != "late"}
-    assert said["totals"][0] == {"channel": "bluesky", "ran": 3, "left": 0, "latest_late_by": 2700.0}
-    assert {gate["kind"] for gate in said["gates"]} == {"breaker", "blackout"}
+    result = render_forecast(await day.forecast("10:30"))
+    assert {one["id"] for one in result["ran"]} == {str(job.id) for name, job in jobs.items() if name != "late"}
+    assert result["totals"][0] == {"channel": "bluesky", "ran": 3, "left": 0, "latest_late_by": 2700.0}
+    assert {gate["kind"] for gate in result["gates"]} == {"breaker", "blackout"}

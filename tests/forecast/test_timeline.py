@@ -27,11 +27,11 @@ async def day(tmp_path: Path) -> AsyncIterator[Day]:
         yield day
 
 
-def ran(account: str | None = "a1", start: str = "09:00", **said: object) -> ForecastJob:
+def ran(account: str | None = "a1", start: str = "09:00", **fields: object) -> ForecastJob:
     whole = {
         "job_id": new_id(), "type": "post", "channel": "mastodon", "account": account, "brand": None,
         "queue": Queue.DEFAULT, "scheduled_at": at(start), "started_at": at(start),
-        "ended_at": at(start) + timedelta(seconds=10), **said,
+        "ended_at": at(start) + timedelta(seconds=10), **fields,
     }  # fmt: skip
     return ForecastJob(**whole)  # type: ignore[arg-type]
 
@@ -49,12 +49,12 @@ async def test_svg_is_well_formed_and_shows_every_job(day: Day) -> None:
     await day.store.pause(Scope.ACCOUNT, "m9", ME)
     stuck = await day.put("mastodon", "09:00", "m9")
     forecast = await day.forecast("11:30")
-    said = titles(render_svg(forecast, ROME))
+    result = titles(render_svg(forecast, ROME))
     for job in (*jobs.values(), stuck):
-        assert len([title for title in said if str(job.id) in title]) == 1
-    [held] = [title for title in said if str(stuck.id) in title]
+        assert len([title for title in result if str(job.id) in title]) == 1
+    [held] = [title for title in result if str(stuck.id) in title]
     assert "would not have run: Account m9 is paused: because" in held
-    [late] = [title for title in said if str(jobs["in blackout"].id) in title]
+    [late] = [title for title in result if str(jobs["in blackout"].id) in title]
     assert "11:00:10 – 11:00:20, 45 min late. A blackout covers channel mastodon" in late  # as Rome shows it
 
 
@@ -70,9 +70,9 @@ def test_closed_gate_is_a_band_over_the_rows_it_blocks() -> None:
     closed = Gate(scope=Scope.ACCOUNT, name="a1", kind=GateKind.BLACKOUT, since_at=at("09:00"), until_at=at("10:00"))
     broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
     svg = render_svg(make_forecast(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
-    said = titles(svg)
-    assert said.count("A blackout covers account a1.") == 1
-    assert said.count("The circuit of mastodon is open.") == 2
+    result = titles(svg)
+    assert result.count("A blackout covers account a1.") == 1
+    assert result.count("The circuit of mastodon is open.") == 2
     assert "url(#hatched)" in svg
 
 
@@ -94,8 +94,8 @@ def test_many_accounts_are_grouped_by_channel() -> None:
     jobs = [ran(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
     timeline = Timeline(make_forecast(*jobs), UTC)
     assert len(timeline.rows) == 25
-    said = titles("\n".join(timeline.render()))
-    assert all(any(str(job.job_id) in title for title in said) for job in jobs)
+    text = titles("\n".join(timeline.render()))
+    assert all(any(str(job.job_id) in title for title in text) for job in jobs)
 
 
 def test_empty_forecast_is_drawn_too() -> None:
@@ -115,7 +115,7 @@ def test_names_are_escaped(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lasts", "said"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")]
+    ("lasts", "message"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7200, "2 h"), (200_000, "2 d")]
 )
-def test_durations_are_formatted_in_one_unit(lasts: float, said: str) -> None:
-    assert format_duration(timedelta(seconds=lasts)) == said
+def test_durations_are_formatted_in_one_unit(lasts: float, message: str) -> None:
+    assert format_duration(timedelta(seconds=lasts)) == message

@@ -70,9 +70,9 @@ async def test_every_request_logs_one_line(outbound: OutboundHttp, serve: Serve)
         await outbound.open(timeout=SOON, visible=False).request("GET", f"{server.url}/a", params={"key": "k"})
     [line] = logs
     assert line["ms"] >= 0
-    told = {name: line[name] for name in ("event", "log_level", "method", "url", "status")}
+    results = {name: line[name] for name in ("event", "log_level", "method", "url", "status")}
     expected = {"event": "call", "log_level": "debug", "method": "GET", "url": f"{server.url}/a", "status": "200"}
-    assert told == expected
+    assert results == expected
 
 
 async def test_reason_from_caller_is_redacted(outbound: OutboundHttp, serve: Serve) -> None:

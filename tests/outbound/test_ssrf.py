@@ -116,9 +116,9 @@ class Names(AbstractResolver):
         self.answers = list(answers)
 
     async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
-        found = self.answers.pop(0)
+        result = self.answers.pop(0)
         return [
-            ResolveResult(hostname=host, host=it, port=port, family=socket.AF_INET, proto=0, flags=0) for it in found
+            ResolveResult(hostname=host, host=it, port=port, family=socket.AF_INET, proto=0, flags=0) for it in result
         ]
 
     async def close(self) -> None:
@@ -150,8 +150,8 @@ async def test_private_account_server_needs_allow_private(serve: Serve, host: st
 
 
 async def test_connected_address_is_the_checked_one() -> None:
-    found = await PublicResolver(Names(["93.184.216.34"])).resolve("social.test", 80)
-    assert [one["host"] for one in found] == ["93.184.216.34"]
+    result = await PublicResolver(Names(["93.184.216.34"])).resolve("social.test", 80)
+    assert [one["host"] for one in result] == ["93.184.216.34"]
     with pytest.raises(UnsafeUrl):
         create_public_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80)))
     create_public_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("93.184.216.34", 80))).close()

@@ -51,7 +51,7 @@ def test_missing_values_at_the_end_of_a_row_are_absent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "line", "column", "told"),
+    ("file", "line", "column", "text"),
     [
         (b"", 1, None, "The file is empty"),
         (b"\xff\xfet\x00", 1, None, "UTF-16"),
@@ -62,10 +62,10 @@ def test_missing_values_at_the_end_of_a_row_are_absent() -> None:
         (HEAD.encode() + b"x,y,z\n" * (MAX_ROWS + 1), MAX_ROWS + 2, None, "more than 10,000 rows"),
     ],
 )
-def test_unreadable_file_is_reported_with_its_line(file: bytes, line: int, column: str, told: str) -> None:
+def test_unreadable_file_is_reported_with_its_line(file: bytes, line: int, column: str, text: str) -> None:
     where, blamed, message = only_fault(file)
     assert (where, blamed) == (line, column)
-    assert told in message
+    assert text in message
 
 
 def test_undecodable_bytes_are_reported_by_line_and_other_rows_parsed() -> None:
@@ -98,4 +98,4 @@ def test_arbitrary_bytes_are_parsed_or_reported(noise: bytes) -> None:
         lines, faults = parse_csv(file)
         assert all(set(line.values) <= {*COLUMNS} for line in lines)
         assert all(fault.line >= 1 for fault in faults)
-        assert all(told.encode() is not None for line in lines for told in line.values.values())
+        assert all(item.encode() is not None for line in lines for item in line.values.values())

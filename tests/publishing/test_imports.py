@@ -51,17 +51,17 @@ async def test_files_are_checked_one_at_a_time_outside_the_event_loop(app: Posti
     importer = WatchedImporter(app.store, app.post_validator)
     known = {account.id: account for account in await app.store.accounts()}
     files = [make_file("mastodon:anna", 20, word) for word in "abcdef"]
-    found = await asyncio.gather(*(importer.check(file, None, known, "api", "api") for file in files))
-    assert [(each.rows, json.loads(each.faults)["bad"]) for each in found] == [(20, 0)] * 6
+    result = await asyncio.gather(*(importer.check(file, None, known, "api", "api") for file in files))
+    assert [(each.rows, json.loads(each.faults)["bad"]) for each in result] == [(20, 0)] * 6
     assert importer.most == MAX_CONCURRENT
 
 
 async def test_only_the_first_unknown_accounts_of_a_row_are_named(app: Postino) -> None:
     names = "|".join(f"mastodon:ana{number}" for number in range(80))
     known = {account.id: account for account in await app.store.accounts()}
-    found = await Importer(app.store, app.post_validator).check(make_file(names, 3), None, known, "api", "api")
-    faults = json.loads(found.faults)["faults"]
-    assert json.loads(found.faults)["bad"] == 3
+    result = await Importer(app.store, app.post_validator).check(make_file(names, 3), None, known, "api", "api")
+    faults = json.loads(result.faults)["faults"]
+    assert json.loads(result.faults)["bad"] == 3
     assert len(faults) == 3 * (MAX_UNKNOWN + 1)
     assert faults[MAX_UNKNOWN]["message"] == f"{80 - MAX_UNKNOWN} more of these accounts do not exist."
 
@@ -76,7 +76,7 @@ async def test_suggestions_are_computed_once_for_the_first_names(app: Postino) -
 
     unknown = AccountSuggestions({account.id: account for account in await app.store.accounts()})
     unknown.known = counted = Counted(unknown.known)
-    told = [unknown.describe(f"mastodon:ann{number % 50}") for number in range(1000)]
-    assert told[0] == "Account 'mastodon:ann0' does not exist. Did you mean mastodon:anna?"
-    assert told[-1] == "Account 'mastodon:ann49' does not exist."
+    results = [unknown.describe(f"mastodon:ann{number % 50}") for number in range(1000)]
+    assert results[0] == "Account 'mastodon:ann0' does not exist. Did you mean mastodon:anna?"
+    assert results[-1] == "Account 'mastodon:ann49' does not exist."
     assert counted.looked == MAX_COMPARED_NAMES

@@ -196,8 +196,8 @@ async def test_uncertain_post_of_a_missing_account_waits_for_a_person(tmp_path: 
         job = await create_post(app)
         await wait_for_end(app, job, State.UNCERTAIN)
         SqliteDatabase(tmp_path / "postino.db").sql("DELETE FROM {accounts}")
-        asked = await wait_for_person(app, job)
-    assert "does not exist" in (asked.last_error or "")
+        result = await wait_for_person(app, job)
+    assert "does not exist" in (result.last_error or "")
 
 
 async def test_post_of_a_sandbox_account_is_retried_until_the_sandbox_runs(tmp_path: Path) -> None:

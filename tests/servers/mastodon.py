@@ -41,6 +41,6 @@ class MastodonServer(ChildServer):
         return listed
 
     def get(self, path: str) -> Any:
-        asked = urllib.request.Request(f"{self.url}{path}", headers={"Authorization": f"Bearer {TOKEN}"})
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        result = urllib.request.Request(f"{self.url}{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+        with urllib.request.urlopen(result, timeout=10) as answer:
             return json.load(answer)

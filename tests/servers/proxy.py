@@ -30,12 +30,12 @@ def any_of(*statements: str) -> Loses:
 
 def nth(number: int, among: Loses) -> Loses:
     """Match only the n-th of these transactions, counted from 1."""
-    seen = 0
+    result = 0
 
     def loses(transaction: Transaction) -> bool:
-        nonlocal seen
-        seen += among(transaction)
-        return among(transaction) and seen == number
+        nonlocal result
+        result += among(transaction)
+        return among(transaction) and result == number
 
     return loses
 

@@ -435,10 +435,10 @@ class StoreMachine(RuleBasedStateMachine):
             "again": Retry("again"),
             "give up": Reject("nobody knows"),
         }
-        said = answers[answer]
+        result = answers[answer]
         self.act_manually(
-            lambda: self.model.resolve(job_id, said),
-            lambda store: store.resolve_job(job_id, said, ACT),
+            lambda: self.model.resolve(job_id, result),
+            lambda store: store.resolve_job(job_id, result, ACT),
         )
 
     @precondition(lambda self: self.model.list_in_state(State.FAILED))

@@ -23,8 +23,8 @@ async def test_workers_killed_at_random_publish_nothing_twice_and_lose_nothing(
         print(f"\nposts in chaos on {database_url.partition(':')[0]}: CRASH_SEED={seed}", file=sys.stderr)
     with Oracle(tmp_path) as oracle:
         figures = await cause_chaos(Plan(database_url, tmp_path, KILLS, seed), forker_address, oracle)
-    told = "\n".join([f"CRASH_SEED={seed} gives the same fates again.", *figures.evidence])
-    assert figures.violations == [], told
+    text = "\n".join([f"CRASH_SEED={seed} gives the same fates again.", *figures.evidence])
+    assert figures.violations == [], text
     assert figures.kills >= KILLS
     assert figures.posts > KILLS
     assert figures.checks > 20

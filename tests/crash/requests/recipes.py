@@ -151,9 +151,9 @@ async def has_new_hash(app: Postino, state: State) -> bool:
 
 
 async def is_session_touched(app: Postino, state: State) -> bool:
-    found = await app.store.session(UUID(state["session"]))
-    assert found is not None
-    session, _, now = found
+    result = await app.store.session(UUID(state["session"]))
+    assert result is not None
+    session, _, now = result
     return session.seen_at is not None and now - session.seen_at < timedelta(minutes=1)
 
 
