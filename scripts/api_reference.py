@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def write_reference(openapi: Json) -> str:
     for tag in openapi.get("tags", []):
         operations = list(list_operations(openapi, tag["name"]))
         if operations:
-            lines += [f"## {tag['name'].capitalize()}\n", f"{tag['description']}\n" if tag.get("description") else ""]
+            lines += [f"## {tag['name'].capitalize()}\n", wrap(tag.get("description"))]
             lines += [describe_operation(openapi, *operation) for operation in operations]
     lines += ["## Types\n", *(describe_type(name, schema) for name, schema in list_types(openapi))]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
@@ -46,7 +47,7 @@ def list_operations(openapi: Json, tag: str) -> list[tuple[str, str, Json]]:
 
 def describe_operation(openapi: Json, method: str, path: str, operation: Json) -> str:
     access = operation.get("x-role", "none; no authentication")
-    lines = [f"### {operation['summary']}\n", f"`{method.upper()} {path}`\n", f"{operation['description']}\n"]
+    lines = [f"### {operation['summary']}\n", f"`{method.upper()} {path}`\n", wrap(operation["description"])]
     lines += [f"Role: {access}.\n"]
     rows = [describe_parameter(one) for one in operation.get("parameters", ())]
     rows += describe_body(openapi, operation)
@@ -107,7 +108,7 @@ def list_types(openapi: Json) -> list[tuple[str, Json]]:
 
 
 def describe_type(name: str, schema: Json) -> str:
-    head = [f"### {name}\n", f"{schema.get('description', '')}\n"]
+    head = [f"### {name}\n", wrap(schema.get("description"))]
     if "properties" not in schema:
         return "\n".join([*head, f"{name_type(schema)}\n"])
     rows = [
@@ -135,6 +136,10 @@ def name_type(schema: Json) -> str:
         return f"object of {name_type(schema['additionalProperties'])}"
     named = schema.get("format") or schema.get("type") or "any"
     return str(named)
+
+
+def wrap(text: str | None) -> str:
+    return textwrap.fill(" ".join((text or "").split()), 118, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def mark_required(name: str, *, required: bool) -> str:

@@ -274,7 +274,13 @@ def test_every_make_target_that_is_named_exists() -> None:
         assert set(re.findall(r"(?:`|\$ )make ([a-z-]+)", page.read_text())) <= targets, page.name
 
 
-# --- Links
+# --- Lines and links
+
+
+@pytest.mark.parametrize("page", [*EVERYTHING, ROOT / "benchmarks" / "README.md"], ids=lambda page: page.name)
+def test_lines_of_prose_have_at_most_120_characters(page: Path) -> None:
+    lines = documents.prose(page).splitlines()
+    assert [line for line in lines if len(line) > 120 and not line.startswith(("|", "!["))] == []
 
 
 @pytest.mark.parametrize("page", EVERYTHING, ids=lambda page: str(page.relative_to(ROOT)))
