@@ -49,7 +49,7 @@ fuzz: setup servers  ## send 50,000 generated requests to the API on both databa
 crash: setup servers  ## kill 3,000 workers at every crash point and at random, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
 	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
-bench: setup servers  ## measure Postino beside its peers, half an hour; ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
+bench: setup servers  ## measure Postino beside its peers, forty minutes; ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 bench-large: setup servers  ## the same with ten million rows; needs 15 GB of disk
