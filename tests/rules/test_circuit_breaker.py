@@ -187,7 +187,7 @@ def test_a_circuit_opened_by_hand_without_an_end_waits_for_a_person() -> None:
     breaker = open_manually(record_results(bad(0, 1)), at(5), until_at=None, reason="maintenance", probes=2)
     assert get_call_limit(breaker, at(9e7)) == 0
     assert record_result(breaker, True, DEFAULT_POLICY, at(9e7)) is breaker
-    assert (breaker.since_at, breaker.reason, breaker.by_hand) == (at(5), "maintenance", True)
+    assert (breaker.since_at, breaker.reason, breaker.manual) == (at(5), "maintenance", True)
     assert close_manually(breaker, at(6)) == replace(NEW, since_at=at(6), probes=2)
 
 
@@ -196,7 +196,7 @@ def test_a_circuit_opened_by_hand_is_probed_after_its_end() -> None:
     assert [get_call_limit(breaker, at(second)) for second in (-9e6, 0, 999.9, 1000)] == [0, 0, 0, 2]
     assert record_result(breaker, True, DEFAULT_POLICY, at(1000)) == replace(NEW, since_at=at(1000), probes=2)
     again = record_result(breaker, False, DEFAULT_POLICY, at(1000), "still down")
-    assert (again.until_at, again.by_hand, again.reason) == (at(1120), False, "still down")
+    assert (again.until_at, again.manual, again.reason) == (at(1120), False, "still down")
 
 
 def test_closing_by_hand_keeps_the_longer_open_timeout_until_a_success() -> None:

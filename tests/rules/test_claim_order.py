@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from postino.rules.claim_order import (
     BrandTurn,
     ClaimSource,
+    compute_brand_limit,
     compute_brand_room,
     divide_share,
     divide_slots,
     find_next_due_time,
+    list_full_brands,
     list_open_sources,
     order_brands,
     order_queues,
@@ -208,3 +210,14 @@ def test_a_brand_leaves_one_slot_of_a_capped_channel_to_the_others(
 ) -> None:
     room = compute_brand_room({} if cap is None else {"x": cap}, {("x", brand): running}, [turn(brand)])
     assert room.get(("x", brand)) == expected
+
+
+@pytest.mark.parametrize(("cap", "first", "all_in_all"), [(1, 1, 1), (2, 1, 1), (3, 1, 2), (50, 25, 49)])
+def test_a_brand_gets_half_the_slots_for_what_goes_first(cap: int, first: int, all_in_all: int) -> None:
+    assert compute_brand_limit(cap, is_first=True) == first
+    assert compute_brand_limit(cap, is_first=False) == all_in_all
+
+
+def test_full_brands_are_those_at_the_limit_of_their_channel() -> None:
+    running = {("x", "acme"): 2, ("x", "bolt"): 1, ("x", ""): 9, ("y", "acme"): 9}
+    assert list_full_brands({"x": 2}, running) == {"x": ["acme"]}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.cooldown import MAX_DEFAULT_WAIT, extend_cooldown
+from postino.rules.cooldown import MAX_DEFAULT_WAIT, MIN_WAIT, extend_cooldown
 from postino.rules.failures import MAX_WAIT
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -63,12 +63,22 @@ def test_the_count_restarts_after_at_least_ten_quiet_minutes(times: int, ended: 
         (MAX_WAIT, MAX_WAIT),
         (MAX_WAIT + INSTANT, MAX_WAIT),
         (timedelta(days=9999), MAX_WAIT),
-        (seconds(0), seconds(4)),  # "at once", for the third time in a row
-        (-minutes(5), seconds(4)),
     ],
 )
 def test_the_wait_that_the_network_requests_is_respected(requested: timedelta, until: timedelta) -> None:
-    assert extend_cooldown(NOW + requested, 2, NOW - minutes(1), NOW) == (NOW + until, 3)
+    assert extend_cooldown(NOW + requested, 2, NOW - minutes(1), NOW) == (NOW + until, 2)
+
+
+@pytest.mark.parametrize("requested", [seconds(0), -minutes(5)])
+def test_a_requested_time_that_has_passed_is_a_short_wait_and_not_counted(requested: timedelta) -> None:
+    assert extend_cooldown(NOW + requested, 2, NOW - minutes(1), NOW) == (NOW + MIN_WAIT, 2)
+
+
+def test_rate_limits_with_a_requested_wait_do_not_double_the_next_one_without() -> None:
+    until_at, times = NOW, 0
+    for _ in range(10):
+        until_at, times = extend_cooldown(until_at + seconds(4), times, until_at, until_at)
+    assert extend_cooldown(None, times, until_at, until_at) == (until_at + seconds(60), 1)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +90,8 @@ def test_late_429_responses_count_as_the_same_cooldown(requested: timedelta | No
     assert extend_cooldown(requested_at, 2, NOW + minutes(3), NOW) == (NOW + until, 2)
 
 
-def test_an_uncounted_cooldown_is_not_shortened() -> None:
-    assert extend_cooldown(None, 0, NOW + minutes(3), NOW) == (NOW + minutes(3), 1)
-    assert extend_cooldown(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(60), 1)
+def test_late_429_response_without_a_time_does_not_extend_a_requested_wait() -> None:
+    assert extend_cooldown(None, 0, NOW + seconds(3), NOW) == (NOW + seconds(3), 0)
 
 
 around_now = st.timedeltas(-MONTH, MONTH).map(lambda away: NOW + away)
@@ -94,7 +103,7 @@ def test_a_cooldown_never_ends_before_the_requested_time(
 ) -> None:
     until_at, count = extend_cooldown(requested, times, last_until_at, NOW)
     assert until_at > NOW
-    assert 1 <= count <= times + 1
+    assert 0 <= count <= times + 1
     if requested is not None:
         assert until_at >= min(requested, NOW + MAX_WAIT)
     if last_until_at is not None:

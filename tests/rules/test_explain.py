@@ -25,7 +25,7 @@ from postino.rules.gates import GateSources
 from postino.rules.settlement import DeadLetterCause
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue, State
-from postino.values.post import POST
+from postino.values.post import POST, AccountState
 from postino.values.time_zones import get_zone
 from tests.documents import ROOT, code, table
 
@@ -85,6 +85,16 @@ SENTENCES: list[tuple[str, Explanation, str]] = [
     ("token", explain(sources=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),))),
      ("This post for bluesky:ada is waiting: account bluesky:ada must be reconnected (since 2026-03-02 10:02 UTC)."
      " It continues when the account is reconnected.")),
+    ("suspended",
+     explain(sources=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA, reason="Taken down."),)),
+             account_state=AccountState.SUSPENDED),
+     ("This post for bluesky:ada is waiting: account bluesky:ada is suspended by Bluesky (since 2026-03-02 10:02 UTC)."
+     " It continues when somebody resumes or reconnects the account.")),
+    ("locked",
+     explain(sources=GateSources(gates=(gate(GateKind.TOKEN, Scope.ACCOUNT, ADA),)),
+             account_state=AccountState.LOCKED),
+     ("This post for bluesky:ada is waiting: no vault key opens the credentials of account bluesky:ada"
+     " (since 2026-03-02 10:02 UTC). It continues when the vault key is back, or the account is reconnected.")),
     ("blackout", explain(sources=GateSources(blackouts=(blackout("22:00", "11:30"),))),
      ("This post for bluesky:ada is waiting: a blackout covers everything until 11:30 UTC"
      " (since 2026-03-01 22:00 UTC).")),
@@ -177,6 +187,19 @@ REMEDIES = [
 @pytest.mark.parametrize(("shut", "words"), REMEDIES)
 def test_the_advice_names_the_command(shut: Gate, words: str) -> None:
     [blocker] = explain(post(brand="two words"), sources=GateSources((shut,))).blockers
+    assert words in (blocker.unblock or "")
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (AccountState.SUSPENDED, "lifted the suspension, resume it: `postino accounts resume bluesky:ada`"),
+        (AccountState.LOCKED, "Put the right vault key back; the posts then go out."),
+    ],
+)
+def test_advice_on_a_held_account_depends_on_its_state(state: AccountState, words: str) -> None:
+    shut = gate(GateKind.TOKEN, Scope.ACCOUNT, ADA)
+    [blocker] = explain(sources=GateSources((shut,)), account_state=state).blockers
     assert words in (blocker.unblock or "")
 
 

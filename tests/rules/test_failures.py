@@ -81,7 +81,7 @@ def test_a_missing_retry_after_requests_no_wait() -> None:
 
 @given(st.text() | st.integers().map(str) | st.datetimes().map(lambda it: format_datetime(it.replace(tzinfo=UTC))))
 def test_the_wait_is_never_in_the_past_nor_above_the_maximum(text: str) -> None:
-    for until in (parse_retry_after({"retry-after": text}, NOW), parse_reset_time(text, NOW)):
+    for until in (parse_retry_after({"retry-after": text}, NOW), parse_reset_time(text, NOW, {})):
         assert until is None or NOW <= until <= NOW + MAX_WAIT
 
 
@@ -104,4 +104,24 @@ def test_a_wait_in_seconds_is_bounded(seconds: float) -> None:
     ],
 )
 def test_the_reset_time_is_a_date_or_seconds_since_1970(text: str | None, until: datetime | None) -> None:
-    assert parse_reset_time(text, NOW) == until
+    assert parse_reset_time(text, NOW, {}) == until
+
+
+@pytest.mark.parametrize(
+    "fast", [timedelta(minutes=-5), timedelta(seconds=-3), timedelta(seconds=3), timedelta(days=1)]
+)
+def test_a_time_is_read_by_the_clock_of_the_network(fast: timedelta) -> None:
+    """A clock that is wrong, ours or theirs, makes no wait longer or shorter."""
+    headers = {"date": format_datetime(NOW + fast, usegmt=True)}
+    end = NOW + fast + timedelta(seconds=90)
+    until = NOW + timedelta(seconds=90)
+    assert parse_retry_after(headers | {"retry-after": format_datetime(end, usegmt=True)}, NOW) == until
+    assert parse_reset_time(end.isoformat(), NOW, headers) == until
+    assert parse_reset_time(str(int(end.timestamp())), NOW, headers) == until
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", format_datetime(NOW, usegmt=True)])
+def test_a_missing_or_equal_date_of_the_network_changes_nothing(date: str) -> None:
+    now = NOW + timedelta(seconds=0.9)
+    end = NOW + timedelta(seconds=90)
+    assert parse_reset_time(end.isoformat(), now, {"date": date}) == end

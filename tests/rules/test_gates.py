@@ -15,14 +15,17 @@ from postino.rules.gates import (
     BLOCKS_STARTED,
     FOREVER,
     NO_CLOSED_GATES,
+    RECHECK_AFTER,
     ClosedGates,
     GateSources,
     compute_closed_gates,
     describe_closed_gate,
     is_blocking,
+    wait_for_gate,
 )
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, Queue, State
+from postino.values.outcome import Defer, GateClosed
 
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)
 EARLIER, SOON, LATER = NOW - timedelta(hours=1), NOW + timedelta(minutes=5), NOW + timedelta(hours=1)
@@ -151,12 +154,28 @@ def test_a_gate_blocks_jobs_in_its_scope_and_fewer_started_jobs(scope: Scope, ow
         assert is_blocking(gate(scope, own_name, kind), replace(JOB, account=None, brand=None, may_be_live=True))
 
 
+@pytest.mark.parametrize("until_at", [LATER, None])
+@pytest.mark.parametrize("kind", GateKind)
+def test_job_that_met_a_gate_which_does_not_hold_it_waits_by_its_own_time(
+    kind: GateKind, until_at: datetime | None
+) -> None:
+    """Otherwise claims would take half a thread again and again while the quota for its next part is used up."""
+    closed = gate(Scope.ACCOUNT, "acme", kind, until_at)
+    assert type(wait_for_gate(closed, JOB, NOW)) is GateClosed
+    half_a_thread = wait_for_gate(closed, replace(JOB, may_be_live=True), NOW)
+    if kind in BLOCKS_STARTED:
+        assert type(half_a_thread) is GateClosed
+    else:
+        assert type(half_a_thread) is Defer
+        assert half_a_thread.until == (until_at or NOW + RECHECK_AFTER)
+
+
 @pytest.mark.parametrize(
     ("kind", "scope", "name", "sentence"),
     [
         (GateKind.PAUSE, Scope.ALL, "", "Everything is paused"),
         (GateKind.PAUSE, Scope.BRAND, "shoes", "Brand shoes is paused"),
-        (GateKind.TOKEN, Scope.ACCOUNT, "mastodon:acme", "Account mastodon:acme must be reconnected"),
+        (GateKind.TOKEN, Scope.ACCOUNT, "mastodon:acme", "Account mastodon:acme cannot publish"),
         (GateKind.BLACKOUT, Scope.ALL, "", "A blackout covers everything"),
         (GateKind.BLACKOUT, Scope.CHANNEL, "x", "A blackout covers channel x"),
         (GateKind.BREAKER, Scope.CHANNEL, "x", "The circuit of x is open"),
@@ -174,5 +193,5 @@ def test_every_closed_gate_has_a_sentence(kind: GateKind, scope: Scope, name: st
 
 
 def test_the_sentence_says_that_a_person_opened_the_circuit() -> None:
-    opened = replace(gate(Scope.CHANNEL, "x", GateKind.BREAKER), by_hand=True)
+    opened = replace(gate(Scope.CHANNEL, "x", GateKind.BREAKER), manual=True)
     assert describe_closed_gate(opened) == "The circuit of x was opened by a person."

@@ -6,14 +6,17 @@ import hashlib
 import itertools
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from postino.rules.idempotency import (
+    has_moved_with_clock,
     hash_caption,
     hash_media,
+    make_child_key,
     make_content_key,
     make_fingerprint,
     make_job_key,
@@ -59,6 +62,14 @@ def test_different_pairs_have_different_keys() -> None:
 
 def hash_parts(*parts: str) -> str:
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "big") + part.encode() for part in parts)).hexdigest()
+
+
+def test_a_job_key_without_account_belongs_to_its_brand() -> None:
+    """No brand finds out which keys another brand uses; an account has only one brand."""
+    keys = [make_job_key("order", None, brand) for brand in (None, "acme", "other")]
+    assert len({*keys}) == 3
+    assert make_job_key("order", "acme", "other") == make_job_key("order", "acme")
+    assert make_job_key("order", None, "acme") != make_job_key("order", "acme")
 
 
 def test_a_job_key_never_changes() -> None:
@@ -189,3 +200,36 @@ def test_each_account_brand_channel_and_time_has_its_own_key() -> None:
         {}, {"account": "b"}, {"brand": None}, {"channel": "x"}, {"scheduled_at": NOON + timedelta(microseconds=1)},
     ]  # fmt: skip
     assert len({key(BODY, **changed) for changed in changes}) == len(changes)
+
+
+def test_child_key_ignores_spaces_and_the_order_of_names_and_nothing_else() -> None:
+    parent, other = UUID(int=1), UUID(int=2)
+    same = [b'{"a": 1, "b": [2, 3]}', b'{"b":[2,3],"a":1}']
+    assert len({make_child_key(parent, "mail", payload, None) for payload in same}) == 1
+    different = [
+        (parent, "mail", same[0], None), (other, "mail", same[0], None), (parent, "count", same[0], None),
+        (parent, "mail", same[0], "ada"), (parent, "mail", b'{"a": 1, "b": [3, 2]}', None), (parent, "mail", b"", None),
+        (parent, "mail", b"\xff", None), (parent, "mail", b'"ff"', None),
+    ]  # fmt: skip
+    assert len({make_child_key(*parts) for parts in different}) == len(different)
+
+
+@pytest.mark.parametrize(
+    ("moved", "same"),
+    [
+        (timedelta(minutes=10), True),  # the handler computed the time from the clock in both runs
+        (timedelta(minutes=10, seconds=30), True),  # the former run read the clock half a minute before it enqueued
+        (timedelta(minutes=9, seconds=50), True),  # this run read the clock at its start
+        (timedelta(0), False),
+        (timedelta(hours=1), False),
+        (timedelta(days=1), False),
+        (-timedelta(hours=1), False),
+    ],
+)
+def test_time_of_a_child_moves_with_the_clock(moved: timedelta, same: bool) -> None:
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    enqueued_at, started_at = now - timedelta(minutes=10), now - timedelta(seconds=20)
+    existing = now + timedelta(days=3)
+    assert same is has_moved_with_clock(
+        existing + moved, existing, enqueued_at=enqueued_at, started_at=started_at, now=now
+    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postino.rules.cooldown import DEFAULT_COOLDOWN
 from postino.rules.ledger import (
-    DEFAULT_COOLDOWN,
     MAX_LOST_RESPONSES,
     Accepted,
     AskPerson,
@@ -29,9 +30,10 @@ from postino.rules.ledger import (
     map_positions,
     to_outcome,
 )
-from postino.values.ledger import IntentEntry, Ledger, ReceiptEntry, ReceiptSource, StepEntry, Verdict
+from postino.values.ledger import IntentEntry, Ledger, ReceiptEntry, ReceiptSource, StepEntry, Suspicion, Verdict
 from postino.values.outcome import Outcome, RateLimited, Reject, Retry
 from postino.values.provider import (
+    DERIVED_HANDLE,
     DUPLICATE_RULE,
     NEVER,
     SAME_HANDLE,
@@ -262,7 +264,7 @@ ledgers = st.builds(
 @given(ledgers, steps)
 def test_no_step_that_may_be_live_is_ready_to_send(known: Ledger, step: str) -> None:
     step_intents = [entry for entry in known.intents if entry.step == step]
-    verdicts = {number: {fact.verdict for fact in known.receipts if (fact.step, fact.number) == (step, number)}
+    verdicts = {number: {entry.verdict for entry in known.receipts if (entry.step, entry.number) == (step, number)}
                for number in range(1, 5)}  # fmt: skip
     match get_step_status(known, step):
         case ReadyToSend(number):
@@ -275,7 +277,7 @@ def test_no_step_that_may_be_live_is_ready_to_send(known: Ledger, step: str) -> 
             assert all(entry.number < number for entry in step_intents)
             assert many == sum(not verdicts[entry.number] for entry in step_intents)
         case Accepted(receipt):
-            assert receipt in [fact.receipt for fact in known.receipts if fact.step == step]
+            assert receipt in [entry.receipt for entry in known.receipts if entry.step == step]
 
 
 @given(ledgers)
@@ -308,3 +310,70 @@ def test_a_missing_post_is_resent_exactly_when_it_can_be_resent(known: Ledger, m
 
 def is_in_doubt(known: Ledger, step: str) -> bool:
     return isinstance(get_step_status(known, step), UncertainStep)
+
+
+# Posts that the database may have lost to be published
+
+FRESH_KEY, OLD_KEY = (resend_with_key(within, is_derived=True) for within in (2 * HOUR, timedelta(minutes=59)))
+R, A, E = Suspicion.RESTORED, Suspicion.ABSENT, Suspicion.EARLY
+
+
+def suspect(*kinds: Suspicion) -> Ledger:
+    return ledger(*(intent(step=kind, position=-1) for kind in kinds))
+
+
+def suspicion(*kinds: Suspicion) -> UncertainStep:
+    doubt = get_step_status(suspect(*kinds), "post")
+    assert isinstance(doubt, UncertainStep)
+    return doubt
+
+
+@pytest.mark.parametrize("kind", [R, A])
+@pytest.mark.parametrize(
+    ("resend", "is_sent"),
+    [
+        (DERIVED_HANDLE, True),
+        (FRESH_KEY, True),
+        (OLD_KEY, False),  # the network has forgotten it since
+        (SAME_HANDLE, False),  # the handle may have been lost with its step
+        (resend_with_key(2 * HOUR), False),
+        (DUPLICATE_RULE, False),
+        (NEVER, False),
+    ],
+)
+def test_suspect_that_the_network_does_not_show_is_sent_only_with_a_derived_key(
+    kind: Suspicion, resend: Resend, is_sent: bool
+) -> None:
+    doubt = suspicion(kind)
+    assert (doubt.suspicion, doubt.number) == (kind, 1)
+    for decision in (decide_after_lookup(NotFound(), doubt, resend, NOW), decide_without_lookup(doubt, resend, NOW)):
+        assert isinstance(decision, SendAgain if is_sent else AskPerson)
+
+
+def test_suspect_that_the_network_cannot_tell_of_waits_for_a_person_at_once() -> None:
+    for kind in Suspicion:
+        assert isinstance(decide_after_lookup(CannotTell("two"), suspicion(kind), DERIVED_HANDLE, NOW), AskPerson)
+        assert isinstance(decide_after_lookup(Found(Receipt(remote_id="r")), suspicion(kind), NEVER, NOW), Accepted)
+
+
+@pytest.mark.parametrize("resend", [NEVER, SAME_HANDLE, OLD_KEY])
+def test_post_that_was_not_due_is_sent_unless_the_network_shows_it(resend: Resend) -> None:
+    assert decide_without_lookup(suspicion(E), resend, NOW) == SendAgain()
+    assert decide_after_lookup(NotFound(), suspicion(E), resend, NOW) == SendAgain()
+    assert isinstance(decide_without_lookup(suspicion(E, R), NEVER, NOW), AskPerson), "the stricter one counts"
+    assert not can_be_live(suspect(E))
+    assert can_be_live(suspect(E, R))
+
+
+def test_suspicion_ends_with_an_answer_and_yields_to_what_is_known() -> None:
+    whole = suspect(R)
+    assert get_step_status(replace(whole, receipts=(refusal(step=R),)), "post") == ReadyToSend(1)
+    live = replace(whole, receipts=(acceptance(),))
+    assert isinstance(get_step_status(live, "post"), Accepted)
+    assert isinstance(get_step_status(live, "next part"), UncertainStep)
+    assert list_uncertain_intents(live) == [], "it may complete"
+    sent = replace(whole, intents=(*whole.intents, intent()))
+    doubt = get_step_status(sent, "post")
+    assert isinstance(doubt, UncertainStep)
+    assert doubt.suspicion is None
+    assert [it.step for it in list_open_intents(sent)] == [R, "post"]

@@ -10,8 +10,9 @@ from postino.rules.lifecycle import MOVES, can_move
 from postino.values.job import State
 
 LEGAL = {
-    ("pending", "running"), ("pending", "cancelled"), ("pending", "failed"),
+    ("pending", "running"), ("pending", "uncertain"), ("pending", "cancelled"), ("pending", "failed"),
     ("running", "completed"), ("running", "pending"), ("running", "uncertain"), ("running", "failed"),
+    ("running", "cancelled"),
     ("uncertain", "running"), ("uncertain", "completed"), ("uncertain", "pending"), ("uncertain", "failed"),
     ("failed", "pending"),
 }  # fmt: skip

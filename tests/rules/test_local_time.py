@@ -53,28 +53,28 @@ def test_a_local_time_that_occurs_once_is_that_instant(zone: str, local: str, in
             "Europe/Rome", "2026-03-29T02:30", "2026-03-29T01:00",
             (
                 "02:30 does not exist in Europe/Rome on 29 March 2026: the clocks go forward from 02:00 to 03:00."
-                " It goes out at 03:00 (01:00 UTC)."
+                " The post goes out at 03:00 (01:00 UTC)."
             ),
         ),
         (
             "Australia/Lord_Howe", "2026-10-04T02:15:05", "2026-10-03T15:30",
             (
                 "02:15:05 does not exist in Australia/Lord_Howe on 4 October 2026: the clocks go forward from 02:00 to"
-                " 02:30. It goes out at 02:30 (15:30 UTC on 3 October 2026)."
+                " 02:30. The post goes out at 02:30 (15:30 UTC on 3 October 2026)."
             ),
         ),
         (
             "Europe/Dublin", "2026-03-29T01:59:59.999999", "2026-03-29T01:00",
             (
                 "01:59:59 does not exist in Europe/Dublin on 29 March 2026: the clocks go forward from 01:00 to 02:00."
-                " It goes out at 02:00 (01:00 UTC)."
+                " The post goes out at 02:00 (01:00 UTC)."
             ),
         ),
         (
             "Pacific/Apia", "2011-12-30T12:00", "2011-12-30T10:00",
             (
                 "12:00 does not exist in Pacific/Apia on 30 December 2011: the clocks go forward from 00:00 to 00:00 on"
-                " 31 December 2011. It goes out at 00:00 on 31 December 2011 (10:00 UTC)."
+                " 31 December 2011. The post goes out at 00:00 on 31 December 2011 (10:00 UTC)."
             ),
         ),
     ],
@@ -95,14 +95,14 @@ def test_a_time_in_a_gap_becomes_the_end_of_the_gap_with_a_note(
             "Europe/Rome", "2026-10-25T02:30", "2026-10-25T00:30",
             (
                 "02:30 comes twice in Europe/Rome on 25 October 2026: the clocks go back."
-                " It goes out the first time (00:30 UTC), not the second (01:30 UTC)."
+                " The post goes out the first time (00:30 UTC), not the second (01:30 UTC)."
             ),
         ),
         (
             "Australia/Lord_Howe", "2026-04-05T01:45", "2026-04-04T14:45",
             (
-                "01:45 comes twice in Australia/Lord_Howe on 5 April 2026: the clocks go back. It goes out the first"
-                " time (14:45 UTC on 4 April 2026), not the second (15:15 UTC on 4 April 2026)."
+                "01:45 comes twice in Australia/Lord_Howe on 5 April 2026: the clocks go back. The post goes out the"
+                " first time (14:45 UTC on 4 April 2026), not the second (15:15 UTC on 4 April 2026)."
             ),
         ),
     ],
@@ -225,7 +225,7 @@ def test_fold_is_ignored() -> None:
 
 
 def test_a_time_with_a_zone_is_refused_as_a_local_time() -> None:
-    with pytest.raises(ValueError, match="no zone of its own"):
+    with pytest.raises(ValueError, match="local time must be naive"):
         resolve_local_time(at("2026-01-01T00:00"), "Europe/Rome")
 
 

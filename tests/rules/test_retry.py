@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -42,13 +43,13 @@ def test_jitter_adds_up_to_a_fifth_and_never_shortens_a_delay(jitter: float, sec
     assert compute_delay(1, Schedule([100]), jitter) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("delays", [[], [-1], [60, -0.1]])
+@pytest.mark.parametrize("delays", [[], [-1], [60, -0.1], [math.nan]])
 def test_a_schedule_without_delays_or_with_negative_ones_is_refused(delays: Sequence[float]) -> None:
     with pytest.raises(ValueError, match="backoff: a schedule needs"):
         Schedule(delays)
 
 
-@pytest.mark.parametrize("wrong", [{"base": -1}, {"factor": 0.5}, {"max": -1}])
+@pytest.mark.parametrize("wrong", [{"base": -1}, {"factor": 0.5}, {"max": -1}, {"max": math.nan}])
 def test_a_shrinking_or_negative_exponential_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="backoff: base and max"):
         Exponential(**wrong)

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from postino.rules.lifecycle import can_move
 from postino.rules.retry import RetryPolicy, Schedule
 from postino.rules.settlement import (
-    MIN_LOOKUPS,
+    MIN_ATTEMPTS_BEFORE_ASKING,
     DeadLetterCause,
     Settlement,
+    choose_retry_time,
     compute_next_lookup,
     make_failure,
     release_job,
@@ -168,11 +169,13 @@ def doubt_settlement(run_at: datetime | None, error: str | None = "busy", **fiel
         (Retry("busy"), 3, after(seconds=40), doubt_settlement(after(seconds=40))),
         (Retry("busy"), 9, after(seconds=40), doubt_settlement(after(seconds=40))),
         (Unknown("?", after(seconds=40)), 3, after(seconds=40), doubt_settlement(after(seconds=40), "?")),
-        # Lookups: as many as there would be retries, then a person.
-        (Retry("busy"), 2, PAST, doubt_settlement(after(seconds=300))),
-        (Unknown("?", PAST), 2, PAST, doubt_settlement(after(seconds=300), "?")),
-        (Retry("busy"), MIN_LOOKUPS, PAST, doubt_settlement(None)),
-        (Unknown("?", PAST), MIN_LOOKUPS, PAST, doubt_settlement(None, "?")),
+        # Lookups: as many as there would be retries, then a person. With jitter they wait at most two minutes.
+        (Retry("busy"), 1, PAST, doubt_settlement(after(seconds=60))),
+        (Retry("busy"), 2, PAST, doubt_settlement(after(seconds=100))),
+        (Unknown("?", PAST), 2, PAST, doubt_settlement(after(seconds=100), "?")),
+        (Retry("busy", after(hours=1)), 2, PAST, doubt_settlement(after(hours=1))),
+        (Retry("busy"), MIN_ATTEMPTS_BEFORE_ASKING, PAST, doubt_settlement(None)),
+        (Unknown("?", PAST), MIN_ATTEMPTS_BEFORE_ASKING, PAST, doubt_settlement(None, "?")),
         # A deferral spends no attempt.
         (
             Defer(after(hours=1), "limit"),
@@ -198,19 +201,24 @@ def test_a_job_in_doubt_is_neither_retried_nor_failed(
     assert settle_job(replace(DOUBTFUL, attempts=attempts, lookup_at=lookup_at), outcome, POLICY, NOW, 0) == expected
 
 
-@pytest.mark.parametrize("attempts", range(1, MIN_LOOKUPS))
+def test_a_job_in_doubt_is_looked_up_within_two_minutes_whatever_the_jitter() -> None:
+    job = replace(DOUBTFUL, attempts=2, lookup_at=PAST)
+    assert settle_job(job, Retry("busy"), POLICY, NOW, 1).run_at == after(seconds=120)
+
+
+@pytest.mark.parametrize("attempts", range(1, MIN_ATTEMPTS_BEFORE_ASKING))
 def test_a_job_in_doubt_gets_a_minimum_of_lookups(attempts: int) -> None:
     once = RetryPolicy(max_attempts=1, backoff=Schedule([60]))
     job = replace(DOUBTFUL, attempts=attempts, lookup_at=PAST)
     for outcome in (Retry("busy"), Unknown("?", PAST)):
         assert settle_job(job, outcome, once, NOW, 0).run_at == after(seconds=60)
-        assert settle_job(replace(job, attempts=MIN_LOOKUPS), outcome, once, NOW, 0).run_at is None
+        assert settle_job(replace(job, attempts=MIN_ATTEMPTS_BEFORE_ASKING), outcome, once, NOW, 0).run_at is None
 
 
 def test_done_does_not_complete_a_job_in_doubt() -> None:
     settlement = settle_job(DOUBTFUL, Done({"url": "u"}, "r1"), POLICY, NOW, 0)
     assert (settlement.state, settlement.run_at, settlement.remote_id) == (State.UNCERTAIN, DOUBTFUL.lookup_at, None)
-    last = settle_job(replace(DOUBTFUL, attempts=MIN_LOOKUPS, lookup_at=PAST), Done(), POLICY, NOW, 0)
+    last = settle_job(replace(DOUBTFUL, attempts=MIN_ATTEMPTS_BEFORE_ASKING, lookup_at=PAST), Done(), POLICY, NOW, 0)
     assert (last.state, last.run_at) == (State.UNCERTAIN, None)
 
 
@@ -249,10 +257,10 @@ def test_an_uncertain_job_stays_uncertain_until_its_quarantine_ends(
 def test_the_number_of_lookups_is_limited(attempts: int, most: int) -> None:
     policy = RetryPolicy(max_attempts=most, backoff=Schedule([60]))
     again = compute_next_lookup(replace(DOUBTFUL, attempts=attempts), PAST, policy, NOW, 0)
-    assert (again is None) == (attempts >= max(most, MIN_LOOKUPS))
+    assert (again is None) == (attempts >= max(most, MIN_ATTEMPTS_BEFORE_ASKING))
 
 
-@pytest.mark.parametrize("decide", [release_job, partial(rescue_job, suspected=False)])
+@pytest.mark.parametrize("decide", [release_job, partial(rescue_job, is_suspect=False)])
 def test_a_lookup_returned_before_it_started_spends_no_attempt(
     decide: Callable[[Job, datetime], Settlement],
 ) -> None:
@@ -282,3 +290,20 @@ def test_a_resolution_by_a_person_settles_the_job(resolution: Done | Retry | Rej
     assert can_move(State.UNCERTAIN, state)
     assert settlement.run_at == (NOW if state is State.PENDING else None)
     assert settlement.remote_id == ("r1" if state is State.COMPLETED else None)
+
+
+@pytest.mark.parametrize(
+    ("lookup_at", "scheduled_at", "is_begun", "expected"),
+    [
+        (None, after(hours=-1), False, NOW),
+        (None, after(days=20), False, after(days=20)),
+        (LATER, after(hours=-1), False, LATER),
+        (LATER, after(days=20), False, after(days=20)),
+        (None, after(days=20), True, NOW),
+    ],
+)
+def test_job_to_be_sent_again_keeps_a_scheduled_time_to_come(
+    lookup_at: datetime | None, scheduled_at: datetime, is_begun: bool, expected: datetime
+) -> None:
+    job = replace(JOB, lookup_at=lookup_at, scheduled_at=scheduled_at)
+    assert choose_retry_time(job, NOW, is_begun=is_begun) == expected

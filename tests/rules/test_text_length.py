@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,11 @@ def test_every_measure_counts_its_own_units(
         Measure.UTF16: utf16,
         Measure.BYTES: octets,
     }
+
+
+@given(st.text(st.sampled_from("a\u0301\u0316\u200d🇮🇹👍🏽❤\ufe0f\u0600क्\u0903\r\n\0\u1100\u1161\u11a8")))
+def test_graphemes_are_those_of_unicode(text: str) -> None:
+    assert GRAPHEME.findall(text) == regex.findall(r"\X", text)
 
 
 @given(st.text())

@@ -56,6 +56,8 @@ def test_a_content_within_the_limits_is_accepted(fields: dict[str, Any]) -> None
         ({"overrides": {"a" * (MAX_NETWORK_NAME + 1): ContentOverride()}}, "overrides"),
         ({"thread": ("a",) * (MAX_PARTS + 1)}, "thread"),
         ({"thread": ("a" * MAX_BODY,) * 21}, "text"),
+        ({"title": "{{a}}" * 50, "placeholders": {"a": "a" * MAX_BODY}}, "text"),
+        ({"hashtags": ("{{a}}",) * MAX_HASHTAGS, "placeholders": {"a": "a" * MAX_BODY}}, "text"),
         ({"media": (MediaRef(url="https://a.example"),) * (MAX_MEDIA + 1)}, "media"),
         ({"media": (MediaRef(url="a" * (MAX_URL + 1)),)}, "media[0].url"),
         ({"overrides": {"x": ContentOverride(thread=("a",) * (MAX_PARTS + 1))}}, "overrides.x.thread"),

@@ -25,14 +25,14 @@ from postino.errors import WrongUse
 from postino.rules.local_time import Overlap, resolve_local_time, to_local_time
 from postino.values.gate import Scope
 from postino.values.suggestions import suggest_name
-from postino.values.time_zones import get_zone as zone_named
+from postino.values.text import INVALID_CHARACTERS, INVALID_CHARACTERS_MESSAGE
+from postino.values.time_zones import get_zone
 
 NAMED_SCOPES = (Scope.CHANNEL, Scope.BRAND, Scope.ACCOUNT)
 SCOPES = (Scope.ALL, *NAMED_SCOPES)
 FIELDS = ("scope", *NAMED_SCOPES, "start", "end", "timezone", "days", "reason")
 MAX_CHARACTERS = 500
 CLOCK = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and half characters
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 INSTANT = timedelta(microseconds=1)
 HORIZON = timedelta(days=400)  # in which the clocks of every zone have been through their year
@@ -81,7 +81,7 @@ def parse_blackout(fields: Mapping[str, Any], id: UUID) -> Blackout:
     """Parse the body of `POST /v1/blackouts`. Raises WrongUse with the name of the wrong field."""
     for key in fields:
         if key not in FIELDS:
-            field = None if len(key) > MAX_CHARACTERS or UNSTORABLE.search(key) else key
+            field = None if len(key) > MAX_CHARACTERS or INVALID_CHARACTERS.search(key) else key
             raise WrongUse(f"A blackout has no field {_quote(key)}. {suggest_name(key, FIELDS)}", field=field)
     scope = _parse_scope(fields.get("scope"))
     return Blackout(
@@ -175,15 +175,15 @@ def describe_blackout(blackout: Blackout) -> str:
 def _local_day(blackout: Blackout, instant: datetime) -> int:
     """Return the number of the local day, or of the UTC day at the very ends of the calendar."""
     try:
-        return _require_zone(instant).astimezone(zone_named(blackout.timezone)).toordinal()
+        return _require_zone(instant).astimezone(get_zone(blackout.timezone)).toordinal()
     except OverflowError:
         return instant.toordinal()
 
 
 def _require_zone(instant: datetime) -> datetime:
-    """Refuse a naive datetime: it would mean another instant on every machine."""
+    """Return an aware datetime unchanged. Raises ValueError for a naive one."""
     if instant.tzinfo is None:
-        raise ValueError(f"an instant has a zone: {instant!r}")
+        raise ValueError(f"instant has no time zone: {instant!r}")
     return instant
 
 
@@ -232,29 +232,28 @@ def _describe_days(days: frozenset[int]) -> str:
 def _parse_scope(value: Any) -> Scope:
     if not isinstance(value, str) or value not in SCOPES:
         found = "is missing" if value is None else f"is {_quote(value)}"
-        raise WrongUse(f"scope {found}: it is one of {', '.join(SCOPES)}.", field="scope")
+        raise WrongUse(f"scope {found}. Use one of: {', '.join(SCOPES)}.", field="scope")
     return Scope(value)
 
 
 def _parse_name(value: Mapping[str, Any], scope: Scope) -> str:
     for other in NAMED_SCOPES:
         if other is not scope and value.get(other) is not None:
-            message = f"scope is {scope.value!r}, which leaves no room for {other} {_quote(value[other])}:"
-            raise WrongUse(f"{message} leave that out, or make scope {other.value!r}.", field=other.value)
+            message = f"{other} {_quote(value[other])} does not apply to `scope` {scope.value!r}."
+            raise WrongUse(f"{message} Leave `{other}` out, or set `scope` to {other.value!r}.", field=other.value)
     return "" if scope is Scope.ALL else _parse_text(value.get(scope), scope.value)
 
 
 def _parse_text(value: Any, field: str) -> str:
     if value is None:
-        raise WrongUse(f"{field} is missing: scope is {field!r}, so say which.", field=field)
+        raise WrongUse(f"{field} is missing. It is required with `scope` {field!r}.", field=field)
     if not isinstance(value, str) or not value.strip():
-        raise WrongUse(f"{field} is {_quote(value)}: it has to be a text that is not empty.", field=field)
+        raise WrongUse(f"{field} is {_quote(value)}: it must be a text that is not empty.", field=field)
     if len(value) > MAX_CHARACTERS:
-        message = f"{field} {_quote(value)} has {len(value):,} characters: {MAX_CHARACTERS} are the most."
+        message = f"{field} {_quote(value)} has {len(value):,} characters; the maximum is {MAX_CHARACTERS}."
         raise WrongUse(message, field=field)
-    if UNSTORABLE.search(value):
-        message = f"{field} {_quote(value)} holds a broken character: type it again instead of pasting it."
-        raise WrongUse(message, field=field)
+    if INVALID_CHARACTERS.search(value):
+        raise WrongUse(f"{field} {_quote(value)} {INVALID_CHARACTERS_MESSAGE}", field=field)
     return value
 
 
@@ -262,26 +261,26 @@ def _parse_clock(value: Any, field: str) -> time:
     if isinstance(value, str) and CLOCK.fullmatch(value):
         return time.fromisoformat(value)
     found = "is missing" if value is None else f"is {_quote(value)}"
-    right = "midnight is 00:00, also as an end" if value == "24:00" else "write HH:MM from 00:00 to 23:59, like 09:05"
-    raise WrongUse(f"{field} {found}: {right}.", field=field)
+    advice = "Write midnight as 00:00" if value == "24:00" else "Write HH:MM from 00:00 to 23:59, like 09:05"
+    raise WrongUse(f"{field} {found}. {advice}.", field=field)
 
 
 def _parse_timezone(value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_CHARACTERS:
         found = "is missing" if value is None else f"is {_quote(value)}"
-        raise WrongUse(f"timezone {found}: zones have names like Europe/Rome.", field="timezone")
-    return zone_named(value).key
+        raise WrongUse(f"timezone {found}. Zones have names like Europe/Rome.", field="timezone")
+    return get_zone(value).key
 
 
 def _parse_days(value: Any) -> frozenset[int]:
-    right = "they are a list of numbers from 0 (Sunday) to 6 (Saturday), and an empty one is every day"
+    advice = "Give a list of numbers from 0 (Sunday) to 6 (Saturday); an empty list means every day"
     if value is None:
         return frozenset()
     if not isinstance(value, list | tuple | set | frozenset):
-        raise WrongUse(f"days is {_quote(value)}: {right}.", field="days")
+        raise WrongUse(f"days is {_quote(value)}. {advice}.", field="days")
     for day in value:
         if not isinstance(day, int) or isinstance(day, bool) or not 0 <= day <= 6:
-            raise WrongUse(f"days has {_quote(day)} in it: {right}.", field="days")
+            raise WrongUse(f"days contains {_quote(day)}. {advice}.", field="days")
     return frozenset(value)
 
 

@@ -11,12 +11,24 @@ from enum import StrEnum
 from uuid import UUID
 
 from postino.rules.blackout import find_free_time, find_window
+from postino.rules.circuit_breaker import CircuitState
 from postino.rules.claim_order import BrandTurn, compute_brand_room
-from postino.rules.gates import GateSources, compute_closed_gates, describe_closed_gate, is_blocking
+from postino.rules.gates import (
+    GateSources,
+    compute_closed_gates,
+    describe_closed_gate,
+    get_network_title,
+    is_blocking,
+    to_gate,
+)
 from postino.rules.settlement import DeadLetterCause
 from postino.rules.unblock_advice import (
+    ADVICE_ON_DATABASE,
     advise_close,
+    advise_handler,
     advise_on_cooldown,
+    advise_on_locked,
+    advise_on_suspension,
     advise_raise_cap,
     advise_reconnect,
     advise_reschedule,
@@ -25,15 +37,16 @@ from postino.rules.unblock_advice import (
 )
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State
-from postino.values.post import POST
+from postino.values.post import POST, AccountState
 
 LAG_AFTER = timedelta(seconds=5)  # a job that is due and free for this long should have started
-MAX_AHEAD = 1000  # nobody counts further
+MAX_AHEAD = 1000  # jobs ahead that `explain` counts
 
 
 class BlockerKind(StrEnum):
     """Why a job waits, the most important reason first."""
 
+    DATABASE = GateKind.DATABASE.value
     PAUSE = GateKind.PAUSE.value
     BLACKOUT = GateKind.BLACKOUT.value
     BREAKER = GateKind.BREAKER.value
@@ -41,14 +54,15 @@ class BlockerKind(StrEnum):
     QUOTA = GateKind.QUOTA.value
     CAP = "cap"  # no slot is free
     TOKEN = GateKind.TOKEN.value
-    AWAITING_LOOKUP = "awaiting_lookup"  # it may be live already, and nobody knows yet
+    AWAITING_LOOKUP = "awaiting_lookup"  # the post may be live already: a lookup is due
     NOT_DUE = "not_due"
     NO_WORKER = "no_worker"
+    NO_HANDLER = "no_handler"  # workers run, and none handles jobs of its type
     LAG = "lag"  # only earlier jobs are ahead of it
 
 
 RANK = {kind: place for place, kind in enumerate(BlockerKind)}
-WORKER_BLOCKERS = frozenset({BlockerKind.NO_WORKER, BlockerKind.LAG})
+WORKER_BLOCKERS = frozenset({BlockerKind.NO_WORKER, BlockerKind.NO_HANDLER, BlockerKind.LAG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +75,7 @@ class Blocker:
     until_at: datetime | None = None
     cause: str | None = None
     unblock: str | None = None
+    ending: str | None = None  # what ends it, where that is not the same for all blockers of its kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +89,9 @@ class UncertainJob:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """The job that occupies the lane of the account."""
+    """The job that occupies the lane of the account; without an id if the reader may not see it."""
 
-    id: UUID
+    id: UUID | None
     worker: str
     since_at: datetime
 
@@ -86,15 +101,17 @@ class JobSnapshot:
     """A job and everything that may keep it from running."""
 
     job: Job
-    gate_sources: GateSources = field(default_factory=GateSources)  # with the gates of its account
+    gate_sources: GateSources = field(default_factory=GateSources)  # with the gates and the circuit of its account
     running_by_brand: Mapping[str, int] = field(default_factory=dict)  # on its channel, uncertain jobs included
     uncertain_jobs: tuple[UncertainJob, ...] = ()
     running_job: RunningJob | None = None
     jobs_ahead: int = 0  # due earlier in the same line
     live_workers: int = 1
+    has_handler: bool = True  # one of them handles jobs of its type
     publish_until_at: datetime | None = None
     cause: DeadLetterCause | None = None  # of a failed job
     cancelled_by: str | None = None  # "by whom (why)"
+    account_state: AccountState | None = None
 
 
 def find_blockers(snapshot: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
@@ -109,9 +126,16 @@ def find_blockers(snapshot: JobSnapshot, now: datetime) -> tuple[Blocker, ...]:
     elif not snapshot.live_workers:
         sentence, unblock = "No worker is running.", "Start one: `postino worker`."
         blockers.append(Blocker(kind=BlockerKind.NO_WORKER, sentence=sentence, unblock=unblock))
+    elif not snapshot.has_handler:
+        sentence = describe_missing_handler(job.type)
+        blockers.append(Blocker(kind=BlockerKind.NO_HANDLER, sentence=sentence, unblock=advise_handler(job.type)))
     elif not blockers and now - job.run_at > LAG_AFTER:
         blockers.append(_make_lag_blocker(snapshot))
     return tuple(sorted(blockers, key=lambda blocker: RANK[blocker.kind]))
+
+
+def describe_missing_handler(type_: str) -> str:
+    return f"No running worker handles jobs of type {type_}."
 
 
 def estimate_start(snapshot: JobSnapshot, now: datetime) -> datetime | None:
@@ -141,7 +165,7 @@ def _find_gate_blockers(snapshot: JobSnapshot, at: datetime) -> list[Blocker]:
 
 
 def _to_blocker(gate: Gate, snapshot: JobSnapshot, at: datetime) -> Blocker:
-    return Blocker(
+    blocker = Blocker(
         kind=BlockerKind(gate.kind.value),
         sentence=describe_closed_gate(replace(gate, reason=None)),
         since_at=gate.since_at,
@@ -149,6 +173,28 @@ def _to_blocker(gate: Gate, snapshot: JobSnapshot, at: datetime) -> Blocker:
         cause=gate.reason,
         unblock=_advise_on_gate(gate, snapshot, at),
     )
+    return _describe_hold(blocker, gate.name, snapshot.account_state) if gate.kind is GateKind.TOKEN else blocker
+
+
+def _describe_hold(blocker: Blocker, account: str, state: AccountState | None) -> Blocker:
+    """Say why the account is held, and what a person can do."""
+    match state:
+        case AccountState.SUSPENDED:
+            return replace(
+                blocker,
+                sentence=f"Account {account} is suspended by {get_network_title(account)}.",
+                unblock=advise_on_suspension(account),
+                ending="when somebody resumes or reconnects the account",
+            )
+        case AccountState.LOCKED:
+            return replace(
+                blocker,
+                sentence=f"No vault key opens the credentials of account {account}.",
+                unblock=advise_on_locked(account),
+                ending="when the vault key is back, or the account is reconnected",
+            )
+        case _:
+            return replace(blocker, sentence=f"Account {account} must be reconnected.")
 
 
 def _advise_on_gate(gate: Gate, snapshot: JobSnapshot, at: datetime) -> str:
@@ -167,6 +213,8 @@ def _advise_on_gate(gate: Gate, snapshot: JobSnapshot, at: datetime) -> str:
             return advise_on_cooldown(gate)
         case GateKind.QUOTA:
             return "Wait, or publish with another account: the network would refuse this post."
+        case GateKind.DATABASE:
+            return ADVICE_ON_DATABASE
 
 
 def _find_capacity_blockers(snapshot: JobSnapshot, at: datetime, *, now: bool) -> list[Blocker]:
@@ -180,10 +228,31 @@ def _find_capacity_blockers(snapshot: JobSnapshot, at: datetime, *, now: bool) -
         blockers += _find_cap_blocker(snapshot, cap, running, sorted(other.until_at for other in uncertain))
         if not blockers:
             blockers += _find_brand_share_blocker(snapshot, cap, running, uncertain)
+    blockers += _find_probe_blockers(snapshot, at)
     if job.account is not None:
         ends = [other.until_at for other in uncertain if other.lane == job.lane]
         blockers += _find_lane_blockers(snapshot, ends, now=now)
     return blockers
+
+
+def _find_probe_blockers(snapshot: JobSnapshot, at: datetime) -> list[Blocker]:
+    """Find the half-open circuit of the account's service whose next probe has to wait."""
+    return [
+        Blocker(
+            kind=BlockerKind.CAP,
+            sentence=_describe_half_open(breaker.service, breaker.probes),
+            until_at=breaker.until_at,
+        )
+        for breaker in snapshot.gate_sources.breakers
+        if breaker.state is CircuitState.HALF_OPEN
+        and breaker.until_at is not None
+        and breaker.until_at > at
+        and is_blocking(to_gate(breaker), snapshot.job)
+    ]
+
+
+def _describe_half_open(service: str, probes: int) -> str:
+    return f"The circuit of {service} is half-open and allows {probes} at a time."
 
 
 def _find_cap_blocker(
@@ -197,7 +266,7 @@ def _find_cap_blocker(
     if cap == 0:
         sentence = f"The cap of {channel} is 0."
     elif usual is None or cap < usual:
-        sentence = f"The circuit of {channel} is half-open and allows {cap} at a time."
+        sentence = _describe_half_open(channel, cap)
     unblock = advise_raise_cap(channel, cap) if cap == usual else None
     return [Blocker(kind=BlockerKind.CAP, sentence=sentence, until_at=_find_free_slot_time(ends, cap), unblock=unblock)]
 
@@ -231,7 +300,7 @@ def _find_lane_blockers(snapshot: JobSnapshot, ends: list[datetime], *, now: boo
     blockers = []
     if now and other is not None:
         sentence = f"Another {noun} of {job.account} is running, and an account runs one at a time."
-        cause = f"{other.id}, on worker {other.worker}"
+        cause = None if other.id is None else f"{other.id}, on worker {other.worker}"
         blockers.append(Blocker(kind=BlockerKind.CAP, sentence=sentence, since_at=other.since_at, cause=cause))
     if ends:
         sentence = f"Another {noun} of {job.account} may still be on its way."

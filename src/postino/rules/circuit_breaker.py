@@ -39,7 +39,7 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breaker:
-    """The circuit of one service. Open without `until_at`, it stays open until somebody closes it."""
+    """The circuit of one service. An open circuit without `until_at` stays open until a person closes it."""
 
     service: str
     state: CircuitState = CircuitState.CLOSED
@@ -49,7 +49,7 @@ class Breaker:
     trips: int = 0  # openings since the last success
     probes: int = 1  # concurrent calls while half-open
     reason: str | None = None
-    by_hand: bool = False  # opened by a person
+    manual: bool = False  # opened by a person
 
 
 DEFAULT_POLICY = BreakerPolicy()
@@ -110,7 +110,7 @@ def _make_setting_error(service: str, field: str, value: Any, expected: str) -> 
 
 
 def get_state(breaker: Breaker, now: datetime) -> CircuitState:
-    """Return the state at an instant. Open turns into half-open by time alone; nobody needs to write it down."""
+    """Return the state at an instant. An open circuit becomes half-open by time alone, without a write."""
     return (
         CircuitState.HALF_OPEN
         if breaker.state is CircuitState.OPEN and _is_timeout_over(breaker, now)
@@ -123,7 +123,7 @@ def _is_timeout_over(breaker: Breaker, now: datetime) -> bool:
     since_at, until_at = breaker.since_at, breaker.until_at
     if until_at is None:
         return False
-    if breaker.by_hand or since_at is None:
+    if breaker.manual or since_at is None:
         return now >= until_at
     # If the clock was set back by more than the timeout, the circuit must not stay open for hours.
     return now >= until_at or since_at - now > until_at - since_at
@@ -186,7 +186,7 @@ def _trip(breaker: Breaker, policy: BreakerPolicy, now: datetime, why: str | Non
         trips=trips,
         probes=policy.half_open_max_attempts,
         reason=why,
-        by_hand=False,
+        manual=False,
     )
 
 
@@ -203,7 +203,7 @@ def open_manually(
 ) -> Breaker:
     """Open the circuit by hand. No success closes it before `until_at`; without one, only a person does."""
     return replace(
-        breaker, state=CircuitState.OPEN, since_at=now, until_at=until_at, probes=probes, reason=reason, by_hand=True
+        breaker, state=CircuitState.OPEN, since_at=now, until_at=until_at, probes=probes, reason=reason, manual=True
     )
 
 
@@ -216,7 +216,7 @@ def _close(breaker: Breaker, now: datetime) -> Breaker:
     """Close the circuit with no failures counted."""
     since_at = breaker.since_at if breaker.state is CircuitState.CLOSED else now
     return replace(
-        breaker, state=CircuitState.CLOSED, since_at=since_at, until_at=None, failures=(), reason=None, by_hand=False
+        breaker, state=CircuitState.CLOSED, since_at=since_at, until_at=None, failures=(), reason=None, manual=False
     )
 
 

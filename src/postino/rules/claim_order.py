@@ -1,7 +1,8 @@
 """Decide the order of claims: queue rank across all channels, then the longest waiting, and brands in turn."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from postino.rules.gates import ClosedGates
@@ -23,6 +24,7 @@ class ClaimSource:
     due_at: datetime
     lanes: bool = False
     started: bool = False
+    types: tuple[str, ...] = ()  # of its jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,25 @@ class BrandTurn:
     served_at: datetime | None = None
 
 
+def merge_sources(sources: Iterable[ClaimSource]) -> list[ClaimSource]:
+    """Return each source once, with all its types and its earliest due time."""
+    merged: dict[tuple[str, Queue, bool, bool], ClaimSource] = {}
+    for source in sources:
+        name = source.channel, source.queue, source.lanes, source.started
+        known = merged.get(name, source)
+        types = tuple(dict.fromkeys((*known.types, *source.types)))
+        merged[name] = replace(min(source, known, key=lambda one: one.due_at), types=types)
+    return list(merged.values())
+
+
+def count_earliest(due: Iterable[tuple[str, datetime]], share: int) -> dict[str, int]:
+    """Return how many of the jobs that are due first are of each type. Jobs of a channel run in the order of time."""
+    return Counter(type_ for type_, _ in sorted(due, key=lambda one: one[1])[:share])
+
+
 def is_open(source: ClaimSource, closed: ClosedGates) -> bool:
     if source.started:
-        return source.channel not in closed.channels_closed_to_started
+        return not closed.is_closed_to_started and source.channel not in closed.channels_closed_to_started
     shut = source.channel in closed.channels or source.queue.label in closed.queues
     return not shut and closed.everything is None
 
@@ -97,15 +115,38 @@ def divide_share(
     return [(turn, most) for turn, most in given.items() if most]
 
 
+def compute_brand_limit(cap: int, *, is_first: bool) -> int:
+    """Return how many slots of a channel one brand may hold. It never holds all, whatever its backlog.
+
+    Jobs that go before all others (the queue `high`, jobs that were started or ignore blackouts) get half the slots
+    first, and more only if the queues leave some: an editor chooses what is urgent, and would keep others to one slot.
+    """
+    return max(1, cap // 2 if is_first else cap - 1)
+
+
 def compute_brand_room(
-    caps: Mapping[str, int], running: Mapping[tuple[str, str], int], ready: Iterable[BrandTurn]
+    caps: Mapping[str, int],
+    running: Mapping[tuple[str, str], int],
+    ready: Iterable[BrandTurn],
+    *,
+    is_first: bool = False,
 ) -> dict[tuple[str, str], int]:
-    """Return the free slots of each brand. One brand never holds all slots of a channel, whatever its backlog."""
+    """Return the free slots of each brand on capped channels."""
     return {
-        (turn.channel, turn.brand): max(1, caps[turn.channel] - 1) - running.get((turn.channel, turn.brand), 0)
+        (turn.channel, turn.brand): compute_brand_limit(caps[turn.channel], is_first=is_first)
+        - running.get((turn.channel, turn.brand), 0)
         for turn in ready
         if turn.brand and turn.channel in caps
     }
+
+
+def list_full_brands(limits: Mapping[str, int], running: Mapping[tuple[str, str], int]) -> dict[str, list[str]]:
+    """Return, by channel, the brands that hold as many of its slots as they may."""
+    full: dict[str, list[str]] = {}
+    for (channel, brand), count in running.items():
+        if brand and channel in limits and count >= limits[channel]:
+            full.setdefault(channel, []).append(brand)
+    return full
 
 
 def find_next_due_time(sources: Iterable[ClaimSource], closed: ClosedGates, now: datetime) -> datetime | None:

@@ -36,6 +36,7 @@ __all__ = [
 
 SHOW_SECONDS_WITHIN = timedelta(minutes=10)
 OPEN_ENDINGS = {
+    BlockerKind.DATABASE: "when somebody says what the database is",
     BlockerKind.PAUSE: "when somebody resumes it",
     BlockerKind.BLACKOUT: "when the blackout is removed",
     BlockerKind.BREAKER: "when somebody closes the circuit",
@@ -45,8 +46,9 @@ OPEN_ENDINGS = {
     BlockerKind.TOKEN: "when the account is reconnected",
     BlockerKind.AWAITING_LOOKUP: "when somebody resolves it",
     BlockerKind.NO_WORKER: "when a worker starts",
+    BlockerKind.NO_HANDLER: "when a worker with a handler for it starts",
 }
-TEMPORARY = (BlockerKind.CAP, BlockerKind.NO_WORKER)  # they end without anybody's decision
+TEMPORARY = (BlockerKind.CAP, BlockerKind.NO_WORKER, BlockerKind.NO_HANDLER)  # they end without anybody's decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Whether a job could run at a given time, and whether another job of its account is there already."""
+    """Whether a job could run at a given time, and whether another job is there already.
+
+    That is a job planned for about the same time on the same channel: of the account, or without one of the brand.
+    """
 
     runnable: bool
     in_blackout: bool
@@ -99,7 +104,7 @@ def explain_job(snapshot: JobSnapshot, now: datetime, zone: ZoneInfo | None = No
     runnable = all(blocker.kind in WORKER_BLOCKERS for blocker in blockers)
     eta = estimate_start(snapshot, now)
     if eta == now and blockers and blockers[0].kind is not BlockerKind.LAG:
-        eta = None  # nobody knows when other jobs end or a worker starts
+        eta = None  # the time at which other jobs end or a worker starts is unknown
     return Explanation(_describe_wait(snapshot, blockers, eta, times), blockers, eta, runnable)
 
 
@@ -199,9 +204,11 @@ def _describe_blocking(blocking: list[Blocker], eta: datetime | None, times: Tim
         sentence += f" (since {times.format_date(first.since_at)})"
     if eta is not None:
         return sentence if eta == first.until_at else f"{sentence}. It continues at {times.format(eta)}"
-    endless = [blocker.kind for blocker in blocking if blocker.until_at is None]
-    endless.sort(key=TEMPORARY.__contains__)
-    return f"{sentence}. It continues {OPEN_ENDINGS[endless[0]] if endless else 'at a time that nobody can tell yet'}"
+    endless = [blocker for blocker in blocking if blocker.until_at is None]
+    endless.sort(key=lambda blocker: blocker.kind in TEMPORARY)
+    if not endless:
+        return f"{sentence}. It continues at a time that nobody can tell yet"
+    return f"{sentence}. It continues {endless[0].ending or OPEN_ENDINGS[endless[0].kind]}"
 
 
 def _lower_first(sentence: str) -> str:

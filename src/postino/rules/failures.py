@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 FailureKindName = Literal["transient", "rate_limit", "auth", "permanent", "doubt"]
 
 MAX_WAIT = timedelta(days=7)  # a header that asks for more is a mistake
+CLOCK_TOLERANCE = timedelta(seconds=2)  # of the Date header, which has whole seconds and travels
 
 KIND_BY_STATUS: Mapping[int, FailureKindName] = {
     302: "doubt",  # the usual response to an accepted form
@@ -46,6 +47,11 @@ def is_outage_status(status: int) -> bool | None:
     return None if classify_status(status) == "rate_limit" else classify_status(status) == "transient"
 
 
+def is_refusal_status(status: int) -> bool:
+    """Return whether a response with this status says by itself that the request was refused."""
+    return classify_status(status) in DEFINITE_KINDS
+
+
 def is_definite_refusal(failure: HasFailureKind) -> bool:
     """Return whether a visible call certainly published nothing; otherwise only a lookup can tell."""
     return failure.kind in DEFINITE_KINDS
@@ -57,7 +63,7 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime) -> datetime | N
     if re.fullmatch(r"\d+(\.\d+)?", said, re.ASCII):
         return add_wait(float(said), now)
     try:
-        return _clamp(parsedate_to_datetime(said), now)
+        return _clamp(parsedate_to_datetime(said), now, headers)
     except (ValueError, OverflowError):
         return None
 
@@ -67,16 +73,33 @@ def add_wait(seconds: float, now: datetime) -> datetime:
     return now + timedelta(seconds=min(max(seconds, 0), MAX_WAIT.total_seconds()))
 
 
-def parse_reset_time(said: str | None, now: datetime) -> datetime | None:
-    """Parse the end of a rate limit, as an ISO date or in seconds since 1970; None if it is neither."""
+def parse_reset_time(said: str | None, now: datetime, headers: Mapping[str, str]) -> datetime | None:
+    """Parse the end of a rate limit, as an ISO date or in seconds since 1970; None if it is neither.
+
+    `headers` are those of the response: their Date tells by which clock the network counts.
+    """
     try:
         if re.fullmatch(r"\d+(\.\d+)?", said or "", re.ASCII):
-            return _clamp(datetime.fromtimestamp(float(said or 0), UTC), now)
-        return _clamp(datetime.fromisoformat(said or ""), now)
+            return _clamp(datetime.fromtimestamp(float(said or 0), UTC), now, headers)
+        return _clamp(datetime.fromisoformat(said or ""), now, headers)
     except (ValueError, OverflowError, OSError):  # the last two: a year beyond the calendar
         return None
 
 
-def _clamp(instant: datetime, now: datetime) -> datetime:
-    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-    return min(max(aware.astimezone(UTC), now), now + MAX_WAIT)
+def _clamp(instant: datetime, now: datetime, headers: Mapping[str, str]) -> datetime:
+    """Return the instant by our clock, from now on and within MAX_WAIT."""
+    wait = _to_utc(instant) - _read_date(headers, now)
+    return now + min(max(wait, timedelta(0)), MAX_WAIT)
+
+
+def _read_date(headers: Mapping[str, str], now: datetime) -> datetime:
+    """Return the network's time from the Date header. It has whole seconds, so a difference of less is none."""
+    try:
+        date = _to_utc(parsedate_to_datetime(headers.get("date", "")))
+    except (ValueError, OverflowError):
+        return now
+    return now if abs(now - date) < CLOCK_TOLERANCE else date
+
+
+def _to_utc(instant: datetime) -> datetime:
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).astimezone(UTC)

@@ -1,11 +1,11 @@
 """Normalize hashtags, and append those that the text does not contain yet."""
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 import regex
 
 from postino.values.content import Problem, Severity
+from postino.values.text import normalize_unicode
 
 SIGNS = "#＃"
 LETTER = r"[\p{L}\p{M}\p{N}_]"
@@ -16,7 +16,7 @@ LAST_LINE_OF_TAGS = regex.compile(rf"(?:^|\n)[ \t]*[{SIGNS}]{LETTER}+(?:[ \t]+[{
 
 def normalize_tag(written: str) -> str:
     """Return a hashtag without its sign and spaces: `# New York ` is `NewYork`."""
-    return unicodedata.normalize("NFC", "".join(written.split())).lstrip(SIGNS)
+    return normalize_unicode("".join(written.split())).lstrip(SIGNS)
 
 
 def normalize_tags(written: Iterable[str]) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def normalize_tags(written: Iterable[str]) -> tuple[str, ...]:
 
 def find_tags(text: str) -> tuple[str, ...]:
     """Return the hashtags that a network finds in a text."""
-    return normalize_tags(TAG_IN_TEXT.findall(text))
+    return normalize_tags(dict.fromkeys(TAG_IN_TEXT.findall(text)))
 
 
 def append_tags(parts: Sequence[str], tags: Iterable[str]) -> str:
@@ -72,4 +72,4 @@ def _find_tag_words(text: str) -> list[str]:
 
 
 def _fold_tag(tag: str) -> str:
-    return unicodedata.normalize("NFC", tag).casefold()
+    return normalize_unicode(tag).casefold()

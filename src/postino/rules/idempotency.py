@@ -4,18 +4,52 @@ Every part is preceded by its length and every list by its count, so that differ
 """
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from postino.rules.rendering import list_used_placeholders, select_content
 from postino.values.content import Content
 
-DUPLICATE_WINDOW = timedelta(minutes=10)  # the same post published twice within this is taken for a double click
+CLOCK_TOLERANCE = timedelta(minutes=1)  # a handler may read the clock this long before it enqueues a child
+DUPLICATE_WINDOW = timedelta(minutes=10)  # after a post is published, the same one is taken for a double click
 
 
-def make_job_key(caller_key: str, account: str | None) -> str:
-    """Return the key of a job from the caller's own key and the account."""
-    return _hash_parts(caller_key, account or "")
+def make_job_key(caller_key: str, account: str | None, brand: str | None = None) -> str:
+    """Return the key of a job from the caller's own key and the account; without an account, and the brand.
+
+    So no brand finds out which keys another brand uses. An account has one brand.
+    """
+    return _hash_parts(caller_key, account or "", *([] if account or brand is None else [brand]))
+
+
+def make_child_key(parent: UUID, type: str, payload: bytes, account: str | None) -> str:
+    """Return the key of a child without a key of its own: the handler of the parent may run again and enqueue it again.
+
+    JSON that differs only in spaces or in the order of names is the same payload.
+    """
+    try:
+        canonical = json.dumps(json.loads(payload), sort_keys=True, separators=(",", ":"))
+    except ValueError:
+        canonical = payload.hex()
+    return _hash_parts("child", str(parent), type, canonical, account or "")
+
+
+def make_sibling_key(child_key: str, place: str) -> str:
+    """Return the key of a child that only its place tells from another child with this key."""
+    return _hash_parts("sibling", child_key, place)
+
+
+def has_moved_with_clock(
+    at: datetime, existing_at: datetime, *, enqueued_at: datetime, started_at: datetime, now: datetime
+) -> bool:
+    """Return whether a run of a handler that computes times from the clock may mean the child of a former run.
+
+    The former run enqueued the child at `enqueued_at` for `existing_at`; this run began at `started_at`.
+    """
+    moved = at - existing_at
+    return started_at - enqueued_at - CLOCK_TOLERANCE <= moved <= now - enqueued_at + CLOCK_TOLERANCE
 
 
 def make_plan_key(
@@ -74,7 +108,7 @@ def make_content_key(
 
 
 def make_fingerprint(account: str, parts: tuple[str, ...], media: Sequence[str]) -> str:
-    """Return the fingerprint by which a double click is recognised within ten minutes."""
+    """Return the fingerprint by which a double click is recognised."""
     return _hash_parts(account, *_prefix_count(parts), *_prefix_count(media))
 
 

@@ -1,15 +1,20 @@
-"""Decide what to do about a visible call: send it, accept it as done, look it up, or ask a person."""
+"""Decide what to do about a visible call: send it, accept it as done, look it up, or ask a person.
+
+It sends nothing. When lookups happen and end: `engine/call.py` and `rules/settlement.py`.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from postino.values.ledger import IntentEntry, Ledger, ReceiptEntry, Verdict
+from postino.rules.cooldown import DEFAULT_COOLDOWN
+from postino.rules.receipt_checks import check_receipt
+from postino.values.ledger import IntentEntry, Ledger, ReceiptEntry, Suspicion, Verdict
 from postino.values.outcome import Outcome, RateLimited, Reject, Retry
 from postino.values.provider import CannotTell, Failure, FailureKind, Found, LookupResult, NotFound, Receipt, Resend
 
-MAX_LOST_RESPONSES = 3  # then even a harmless request is not repeated, and a person must decide
-DEFAULT_COOLDOWN = timedelta(seconds=60)  # if the network does not say how long
+SUSPICIONS = frozenset(Suspicion)
+MAX_LOST_RESPONSES = 3  # then nothing is sent again: lookups go on, and without a lookup a person decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +33,34 @@ class ReadyToSend:
 
 @dataclass(frozen=True, slots=True)
 class UncertainStep:
-    """The step may be live. A harmless repetition would have this number, after so many lost responses."""
+    """The step may be live. `number` is that of the next call, if it is sent again."""
 
     intent: IntentEntry
     first_intended_at: datetime
     number: int
-    lost_responses: int = 1
+    lost_responses: int = 1  # calls without a receipt
+    suspicion: Suspicion | None = None  # nothing is known to be sent, but the database has lost a part of its history
 
 
 StepStatus = Accepted | ReadyToSend | UncertainStep
 
 
 def get_step_status(ledger: Ledger, step: str) -> StepStatus:
-    for fact in ledger.receipts:
-        if fact.step == step and fact.verdict is Verdict.ACCEPTED and fact.receipt is not None:
-            return Accepted(fact.receipt)
+    """Return what is known about a step. Its first sending is in doubt while the job is under suspicion."""
+    status = get_recorded_status(ledger, step)
+    suspicions = list_suspicions(ledger)
+    if not isinstance(status, ReadyToSend) or not suspicions:
+        return status
+    strictest = next((it for it in suspicions if it.step != Suspicion.EARLY), suspicions[0])
+    first_intended_at = min(intent.intended_at for intent in suspicions)
+    return UncertainStep(strictest, first_intended_at, status.number, suspicion=Suspicion(strictest.step))
+
+
+def get_recorded_status(ledger: Ledger, step: str) -> StepStatus:
+    """Return what intents and receipts of the step itself say."""
+    for entry in ledger.receipts:
+        if entry.step == step and entry.verdict is Verdict.ACCEPTED and entry.receipt is not None:
+            return Accepted(entry.receipt)
     intents = [intent for intent in ledger.intents if intent.step == step]
     number = 1 + max((intent.number for intent in intents), default=0)
     still_open = [intent for intent in intents if not has_receipt(intent, ledger.receipts)]
@@ -51,12 +69,17 @@ def get_step_status(ledger: Ledger, step: str) -> StepStatus:
     return UncertainStep(still_open[-1], min(intent.intended_at for intent in still_open), number, len(still_open))
 
 
-def has_receipt(intent: IntentEntry, facts: Iterable[ReceiptEntry]) -> bool:
-    return any(is_receipt_for(fact, intent) for fact in facts)
+def list_suspicions(ledger: Ledger) -> list[IntentEntry]:
+    """Return the intents that stand for what the database may have lost, and that nobody has answered for."""
+    return [it for it in ledger.intents if it.step in SUSPICIONS and not has_receipt(it, ledger.receipts)]
 
 
-def is_receipt_for(fact: ReceiptEntry, intent: IntentEntry) -> bool:
-    return (fact.step, fact.number) == (intent.step, intent.number)
+def has_receipt(intent: IntentEntry, entries: Iterable[ReceiptEntry]) -> bool:
+    return any(is_receipt_for(entry, intent) for entry in entries)
+
+
+def is_receipt_for(entry: ReceiptEntry, intent: IntentEntry) -> bool:
+    return (entry.step, entry.number) == (intent.step, intent.number)
 
 
 def map_positions(ledger: Ledger) -> dict[int, str]:
@@ -64,35 +87,44 @@ def map_positions(ledger: Ledger) -> dict[int, str]:
     left = [
         intent
         for intent in ledger.intents
-        if {fact.verdict for fact in ledger.receipts if is_receipt_for(fact, intent)} != {Verdict.REFUSED}
+        if {entry.verdict for entry in ledger.receipts if is_receipt_for(entry, intent)} != {Verdict.REFUSED}
     ]
     return {step.position: step.name for step in ledger.steps} | {intent.position: intent.step for intent in left}
 
 
 def can_be_live(ledger: Ledger) -> bool:
     """Return whether any step is live or may be."""
-    return any(fact.verdict is Verdict.ACCEPTED for fact in ledger.receipts) or bool(list_uncertain_intents(ledger))
+    return has_live_step(ledger) or bool(list_uncertain_intents(ledger))
+
+
+def has_live_step(ledger: Ledger) -> bool:
+    """Return whether the network has accepted a step."""
+    return any(entry.verdict is Verdict.ACCEPTED for entry in ledger.receipts)
 
 
 def list_uncertain_intents(ledger: Ledger) -> list[IntentEntry]:
-    """Return the latest intent of every step whose result is unknown."""
-    steps = dict.fromkeys(intent.step for intent in ledger.intents)
-    found = (get_step_status(ledger, step) for step in steps)
+    """Return the latest intent of every step whose result is unknown.
+
+    A suspicion counts until a step is live, and not if the post was not due in the time that is lost.
+    """
+    ignored = SUSPICIONS if has_live_step(ledger) else {Suspicion.EARLY}
+    steps = dict.fromkeys(intent.step for intent in ledger.intents if intent.step not in ignored)
+    found = (get_recorded_status(ledger, step) for step in steps)
     return [doubt.intent for doubt in found if isinstance(doubt, UncertainStep)]
 
 
 def list_open_intents(ledger: Ledger) -> list[IntentEntry]:
-    """Return all intents without a receipt, except of steps that are live."""
-    steps = {doubt.step for doubt in list_uncertain_intents(ledger)}
+    """Return all intents without a receipt, except of steps that are live; suspicions always."""
+    steps = {doubt.step for doubt in list_uncertain_intents(ledger)} | SUSPICIONS
     return [intent for intent in ledger.intents if intent.step in steps and not has_receipt(intent, ledger.receipts)]
 
 
-def is_duplicate_receipt(ledger: Ledger, fact: ReceiptEntry) -> bool:
+def is_duplicate_receipt(ledger: Ledger, entry: ReceiptEntry) -> bool:
     """Return whether this stored receipt shows that its step is live under another id as well."""
     ids = [
-        known.receipt.remote_id for known in ledger.receipts if known.step == fact.step and known.receipt is not None
+        known.receipt.remote_id for known in ledger.receipts if known.step == entry.step and known.receipt is not None
     ]
-    return fact.receipt is not None and len(set(ids)) > 1 and ids.count(fact.receipt.remote_id) == 1
+    return entry.receipt is not None and len(set(ids)) > 1 and ids.count(entry.receipt.remote_id) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +147,17 @@ class AskPerson:
 
 
 def decide_after_lookup(
-    sighting: LookupResult, doubt: UncertainStep, resend: Resend, now: datetime
-) -> Accepted | SendAgain | LookUpAgain:
-    match sighting:
-        case Found(receipt):
+    lookup_result: LookupResult, doubt: UncertainStep, resend: Resend, now: datetime
+) -> Accepted | SendAgain | LookUpAgain | AskPerson:
+    result = check_receipt(lookup_result.receipt) if isinstance(lookup_result, Found) else lookup_result
+    match result:
+        case Receipt() as receipt:
             return Accepted(receipt)
         case NotFound() if can_resend(doubt, resend, now):
             return SendAgain()
+        case NotFound() | CannotTell() if doubt.suspicion:
+            why = result.why if isinstance(result, CannotTell) else "The network does not show it."
+            return AskPerson(describe_suspicion(doubt, why))
         case NotFound():
             return LookUpAgain("The network does not show it, which does not prove that it was not published.")
         case CannotTell(why):
@@ -132,17 +168,31 @@ def decide_without_lookup(doubt: UncertainStep, resend: Resend, now: datetime) -
     """Decide for a network without a lookup."""
     if can_resend(doubt, resend, now):
         return SendAgain()
-    return AskPerson("The network offers no way to find out whether it was published.")
+    why = "The network offers no way to find out whether it was published."
+    return AskPerson(describe_suspicion(doubt, why) if doubt.suspicion else why)
 
 
 def can_resend(doubt: UncertainStep, resend: Resend, now: datetime) -> bool:
-    """Return whether sending again is harmless: its key is still valid, and not too many responses were lost."""
+    """Return whether sending again is harmless: its key is still valid, and not too many responses were lost.
+
+    Under suspicion, its handle or key must derive from the job. A post that was not due in the time that is lost is
+    sent unless the network shows it.
+    """
+    if doubt.suspicion is Suspicion.EARLY:
+        return True
     in_time = resend.within is None or now < doubt.first_intended_at + resend.within
-    return resend.harmless and in_time and doubt.lost_responses < MAX_LOST_RESPONSES
+    is_known = resend.is_derived or doubt.suspicion is None
+    return resend.harmless and is_known and in_time and doubt.lost_responses < MAX_LOST_RESPONSES
+
+
+def describe_suspicion(doubt: UncertainStep, why: str) -> str:
+    """Say why a person must decide about a post of which nothing is known to be sent."""
+    since, until = f"{doubt.first_intended_at:%Y-%m-%d %H:%M}", f"{doubt.intent.lookup_at:%Y-%m-%d %H:%M}"
+    return f"The database has lost what happened from {since} to {until} UTC; this may have been published then. {why}"
 
 
 def to_outcome(failure: Failure, now: datetime) -> Outcome:
-    """Return the outcome of a job that the network refused, when nothing is uncertain."""
+    """Return the outcome of a failure that leaves no visible call in doubt."""
     match failure.kind:
         case FailureKind.RATE_LIMIT:
             return RateLimited(failure.until or now + DEFAULT_COOLDOWN, failure.message)

@@ -3,9 +3,9 @@
 from postino.values.job import State
 
 MOVES: dict[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.RUNNING, State.CANCELLED, State.FAILED}),
-    State.RUNNING: frozenset({State.COMPLETED, State.PENDING, State.UNCERTAIN, State.FAILED}),
-    State.UNCERTAIN: frozenset({State.RUNNING, State.COMPLETED, State.PENDING, State.FAILED}),  # reconcile, or a person
+    State.PENDING: frozenset({State.RUNNING, State.UNCERTAIN, State.CANCELLED, State.FAILED}),
+    State.RUNNING: frozenset({State.COMPLETED, State.PENDING, State.UNCERTAIN, State.FAILED, State.CANCELLED}),
+    State.UNCERTAIN: frozenset({State.RUNNING, State.COMPLETED, State.PENDING, State.FAILED}),  # lookup, or a person
     State.FAILED: frozenset({State.PENDING}),  # replay, by hand only
     State.COMPLETED: frozenset(),
     State.CANCELLED: frozenset(),

@@ -1,6 +1,7 @@
 """Convert local times to instants: in a gap the first valid instant after it, in an overlap the first of the two.
 
-Zones come from `postino.values.time_zones`: data delivered with the program, not the machine.
+Times of posts, starts of blackouts, quota periods and days of the calendar follow this rule. The zone data is that of
+`postino.values.time_zones`.
 """
 
 import re
@@ -9,10 +10,10 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
-from postino.values.time_zones import get_zone as zone_named
+from postino.values.text import MAX_QUOTED
+from postino.values.time_zones import get_zone
 
 SECOND = timedelta(seconds=1)
-MAX_QUOTED = 100  # characters of a wrong value in a message
 YEARS = range(1971, 9000)  # databases treat the very first and last years specially
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -29,18 +30,18 @@ class Gap:
 
     zone: str
     requested: datetime
-    leap: timedelta
+    shift: timedelta  # by which the clocks go forward
     at: datetime
-    local: datetime  # what the clocks show then
+    local: datetime  # the local time at that instant
 
     @property
     def message(self) -> str:
         day = self.requested.date()
         return (
             f"{_format_clock(self.requested)} does not exist in {self.zone} on {_format_date(day)}:"
-            f" the clocks go forward from {_format_local(self.local - self.leap, day)}"
+            f" the clocks go forward from {_format_local(self.local - self.shift, day)}"
             f" to {_format_local(self.local, day)}."
-            f" It goes out at {_format_local(self.local, day)} ({_format_utc(self.at, day)})."
+            f" The post goes out at {_format_local(self.local, day)} ({_format_utc(self.at, day)})."
         )
 
 
@@ -58,7 +59,7 @@ class Overlap:
         day = self.requested.date()
         return (
             f"{_format_clock(self.requested)} comes twice in {self.zone} on {_format_date(day)}: the clocks go back."
-            f" It goes out the first time ({_format_utc(self.at, day)}),"
+            f" The post goes out the first time ({_format_utc(self.at, day)}),"
             f" not the second ({_format_utc(self.again_at, day)})."
         )
 
@@ -73,61 +74,63 @@ class ResolvedTime:
 
 def parse_time(text: str, timezone: str | None = None) -> ResolvedTime:
     """Parse a time of `POST /v1/posts`: with an offset it is an instant, else it is local to `timezone`."""
-    place = None if timezone is None else zone_named(timezone)
+    zone = None if timezone is None else get_zone(timezone)
     try:
-        written = text.strip().upper()
-        told = datetime.fromisoformat(written) if TIME_FORMAT.fullmatch(written) else None
+        cleaned = text.strip().upper()
+        parsed = datetime.fromisoformat(cleaned) if TIME_FORMAT.fullmatch(cleaned) else None
     except ValueError:
-        told = None
-    if told is None:
+        parsed = None
+    if parsed is None:
         raise WrongUse(
-            f"{text[:MAX_QUOTED]!r} is no time: write it like 2026-03-29T14:30, which is local to `timezone`, or with"
-            " an offset like 2026-03-29T14:30+02:00.",
+            f"{text[:MAX_QUOTED]!r} is not a time. Write a time in `timezone` like 2026-03-29T14:30, or with an"
+            " offset like 2026-03-29T14:30+02:00.",
             field="at",
         )
-    if told.tzinfo is None and place is None:
-        message = f"{text!r} is another instant in every zone: give `timezone` as well, or write it with an offset."
+    if parsed.tzinfo is None and zone is None:
+        message = f"{text!r} has no time zone. Add `timezone` or an offset."
         raise WrongUse(message, field="timezone")
-    found = (
-        ResolvedTime(_to_utc(told)) if told.tzinfo is not None or place is None else resolve_local_time(told, place.key)
+    resolved = (
+        ResolvedTime(_to_utc(parsed))
+        if parsed.tzinfo is not None or zone is None
+        else resolve_local_time(parsed, zone.key)
     )
-    if found.at.year not in YEARS:
-        message = f"{text!r} is too far from today: years from {YEARS[0]} to {YEARS[-1]} can be kept."
+    if resolved.at.year not in YEARS:
+        message = f"{text!r} is too far from today: Postino stores years from {YEARS[0]} to {YEARS[-1]}."
         raise WrongUse(message, field="at")
-    return found
+    return resolved
 
 
 def resolve_local_time(local: datetime, zone: str) -> ResolvedTime:
-    """Return the instant at which the clocks of a zone show this time."""
+    """Return the instant of a local time in a zone."""
     if local.tzinfo is not None:
-        raise ValueError(f"a local time has no zone of its own: {local!r}")
-    place = zone_named(zone)
+        raise ValueError(f"local time must be naive: {local!r}")
+    zone_info = get_zone(zone)
     local = local.replace(fold=0)
-    first_at, second_at = (_to_utc(local.replace(tzinfo=place, fold=fold)) for fold in (0, 1))
+    first_at, second_at = (_to_utc(local.replace(tzinfo=zone_info, fold=fold)) for fold in (0, 1))
     if first_at == second_at:
         return ResolvedTime(first_at)
     if first_at < second_at:
         return ResolvedTime(first_at, Overlap(zone, local, first_at, second_at))
-    # In a gap the offset from before leads to an instant after the clocks changed, and the other way round.
-    at = _find_clock_change(local, place, after=first_at, before=second_at)
+    # In a gap the offset before the change gives an instant after it, and the offset after the change one before it.
+    at = _find_clock_change(local, zone_info, low=second_at, high=first_at)
     return ResolvedTime(at, Gap(zone, local, first_at - second_at, at, to_local_time(at, zone)))
 
 
 def to_local_time(at: datetime, zone: str) -> datetime:
-    """Return what the clocks of a zone show at an instant."""
-    return at.astimezone(zone_named(zone)).replace(tzinfo=None, fold=0)
+    """Return the local time in a zone at an instant."""
+    return at.astimezone(get_zone(zone)).replace(tzinfo=None, fold=0)
 
 
-def _find_clock_change(local: datetime, place: ZoneInfo, *, before: datetime, after: datetime) -> datetime:
-    """Return the first instant at which the clocks show a later time. They change at whole seconds."""
-    before, after = before.replace(microsecond=0), after.replace(microsecond=0)
-    while after - before > SECOND:
-        middle = before + (after - before) // SECOND // 2 * SECOND
-        if middle.astimezone(place).replace(tzinfo=None) > local:
-            after = middle
+def _find_clock_change(local: datetime, zone_info: ZoneInfo, *, low: datetime, high: datetime) -> datetime:
+    """Return the first instant between `low` and `high` with a later local time. Clocks change at whole seconds."""
+    low, high = low.replace(microsecond=0), high.replace(microsecond=0)
+    while high - low > SECOND:
+        middle = low + (high - low) // SECOND // 2 * SECOND
+        if middle.astimezone(zone_info).replace(tzinfo=None) > local:
+            high = middle
         else:
-            before = middle
-    return after
+            low = middle
+    return high
 
 
 def format_time(at: datetime) -> str:
@@ -139,7 +142,7 @@ def _to_utc(at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
     except OverflowError:
-        raise WrongUse(f"{at.isoformat()} is beyond the calendar.", field="at") from None
+        raise WrongUse(f"{at.isoformat()} is outside the calendar.", field="at") from None
 
 
 def _format_date(day: date) -> str:

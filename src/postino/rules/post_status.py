@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from postino.values.job import State
 
-LATE_AFTER = timedelta(minutes=5)  # the same as for the alert about late posts
+LATE_AFTER = timedelta(minutes=5)
 
 
 class PostStatus(StrEnum):
@@ -156,9 +156,9 @@ def _describe_risk(facts: PostSnapshot) -> str | None:
     if facts.token_expired:
         return "The account's access has ended: reconnect it, or this post cannot go out."
     if facts.publish_until_at is not None and facts.run_at is not None and facts.run_at >= facts.publish_until_at:
-        return "It cannot go out before the time after which it should not: reschedule it, or it will be missed."
+        return "The post is due after its `publish_until`. Reschedule it, or Postino will not publish it."
     if facts.max_attempts is not None and 0 < facts.attempts == facts.max_attempts - 1:
-        return "Its last attempt is next: if that fails too, the post fails."
+        return "The next attempt is the last one: if it fails, the post fails."
     return None
 
 

@@ -1,10 +1,10 @@
 """Render a content for one network: apply overrides, fill placeholders, append hashtags, normalize spaces.
 
-It never cuts anything. `rules.limits` decides whether the network accepts the result.
+It never cuts anything. `rules.content_limits` decides whether the network accepts the result.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -15,7 +15,7 @@ from postino.values.content import Content, ContentOverride, MediaRef, Problem, 
 from postino.values.suggestions import find_nearest
 
 PLACEHOLDER = re.compile(r"\{\{[^\S\n]*+([^{}\n]+)\}\}")
-SPACES_AT_LINE_ENDS = re.compile(r"[ \t]+$", re.MULTILINE)
+SPACES_AT_LINE_ENDS = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
 LINE_BREAKS = re.compile(r"\r\n|[\r\v\f\u2028\u2029]")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -90,6 +90,19 @@ def select_content(content: Content, network: str) -> NetworkContent:
     )
 
 
+def limit_to_networks(content: Content, networks: Collection[str]) -> Content:
+    """Return what concerns these networks: the common fields, their overrides, and the placeholders of both."""
+    overrides = {network: override for network, override in content.overrides.items() if network in networks}
+    known = replace(content, overrides=overrides)
+    names = {
+        name
+        for network in ("", *overrides)
+        for _, text in _list_all_texts(select_content(known, network))
+        for name in _find_placeholders(text)
+    }
+    return replace(known, placeholders={name: text for name, text in content.placeholders.items() if name in names})
+
+
 def list_used_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -> dict[str, str]:
     """Return the placeholders that the text uses, with their values."""
     names = {name for _, text in _list_texts(said) for name in _find_placeholders(text)}
@@ -106,6 +119,11 @@ def _list_texts(said: NetworkContent) -> Iterator[tuple[str, str]]:
     yield "title", said.title or ""
     yield from ((f"thread[{number}]", part) for number, part in enumerate(said.thread))
     yield from (("hashtags", tag) for tag in said.hashtags)
+
+
+def _list_all_texts(said: NetworkContent) -> Iterator[tuple[str, str]]:
+    yield from _list_texts(said)
+    yield from ((f"media[{number}].alt", ref.alt) for number, ref in enumerate(said.media))
 
 
 def _find_placeholders(text: str) -> list[str]:
@@ -127,10 +145,9 @@ def _fill_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) ->
 
 
 def _check_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -> Iterator[Problem]:
-    alts = ((f"media[{number}].alt", ref.alt) for number, ref in enumerate(said.media))
     unknown = (
         (place, name)
-        for place, text in (*_list_texts(said), *alts)
+        for place, text in _list_all_texts(said)
         for name in dict.fromkeys(_find_placeholders(text))
         if name not in placeholders
     )

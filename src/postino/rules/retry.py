@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ class Exponential:
     max: float = 3600
 
     def __post_init__(self) -> None:
-        if self.base < 0 or self.factor < 1 or self.max < 0:
+        if not (self.base >= 0 and self.factor >= 1 and self.max >= 0):  # NaN is none of these
             raise ValueError(f"backoff: base and max must be at least 0 and factor at least 1, not {self}")
 
     def seconds(self, attempt: int) -> float:
@@ -34,7 +34,7 @@ class Schedule:
     delays: tuple[float, ...]
 
     def __init__(self, delays: Sequence[float]) -> None:
-        if not delays or any(delay < 0 for delay in delays):
+        if not delays or not all(delay >= 0 for delay in delays):
             raise ValueError(f"backoff: a schedule needs at least one delay and none below 0, not {list(delays)}")
         object.__setattr__(self, "delays", tuple(delays))
 
@@ -71,6 +71,13 @@ def resolve_retry_policy(default: RetryPolicy, *overrides: RetryOverride | None)
         return next((value for value in values if value is not None), getattr(default, name))
 
     return RetryPolicy(first("max_attempts"), first("backoff"), first("time_limit"))
+
+
+def cap_backoff(backoff: Backoff, most: float) -> Backoff:
+    """Return the backoff with no wait longer than `most` seconds."""
+    if isinstance(backoff, Schedule):
+        return Schedule([min(delay, most) for delay in backoff.delays])
+    return replace(backoff, max=min(backoff.max, most))
 
 
 def compute_delay(attempt: int, backoff: Backoff, jitter: float) -> timedelta:

@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from postino.rules.retry import RetryPolicy, compute_delay
+from postino.rules.retry import MAX_JITTER, RetryPolicy, cap_backoff, compute_delay
 from postino.values.event import EventType
 from postino.values.job import Job, State
-from postino.values.outcome import Defer, Done, GateClosed, Outcome, RateLimited, Reject, Retry, Unknown
+from postino.values.outcome import Defer, Done, GateClosed, Held, Outcome, RateLimited, Reject, Retry, Unknown
 
-MAX_RESCUES = 3
+MAX_WORKER_DEATHS = 3
 MAX_RATE_LIMITS = 20  # rate limits per job: they spend no attempt, so they need a limit of their own
-MISSED_MESSAGE = "missed: its deadline passed before it could be published. Replay it to publish it anyway."
+MISSED_MESSAGE = (
+    "missed: the time in `publish_until` passed before Postino published the post. Replay it to publish it anyway."
+)
 UNCERTAIN_MESSAGE = "The handler completed, but Postino does not know whether everything was published."
-MIN_LOOKUPS = 6  # lookups are harmless, so a job with few attempts gets at least as many
+MIN_ATTEMPTS_BEFORE_ASKING = 10  # lookups are harmless: so many claims, lookups included, before a person is asked
+MAX_LOOKUP_DELAY = 120.0  # seconds between two lookups: until then the post stays uncertain
 
 
 class DeadLetterCause(StrEnum):
@@ -23,7 +26,7 @@ class DeadLetterCause(StrEnum):
 
     EXHAUSTED = "exhausted"  # every attempt was used
     PERMANENT = "permanent"  # it can never work unchanged
-    POISON = "poison"  # its payload cannot be read
+    POISON = "poison"  # its payload, or what is stored of it, cannot be read
     WORKER_KILLER = "worker_killer"  # its workers kept dying while they ran it
     MISSED = "missed"  # its deadline passed
     GIVEN_UP = "given_up"  # uncertain, and a person gave up
@@ -39,9 +42,9 @@ class Settlement:
     until_at: datetime | None = None  # when a deferral ends, if that is known
     error: str | None = None
     deferral_reason: str | None = None
-    refund: bool = False
-    rate_limited: bool = False
-    rescued: bool = False
+    refund: bool = False  # gives the attempt back
+    rate_limited: bool = False  # counts towards MAX_RATE_LIMITS
+    rescued: bool = False  # counts towards MAX_WORKER_DEATHS
     cause: DeadLetterCause | None = None
     remote_id: str | None = None
     result: str | None = None
@@ -50,7 +53,7 @@ class Settlement:
     def next_run_at(self) -> datetime | None:
         """Return when the job may run next, for events; None if nobody knows.
 
-        It is not always `run_at`: a held job keeps its place in its lane, which is a time in the past.
+        It is not always `run_at`: a job that waits at a gate keeps its place in its lane, which is a time in the past.
         """
         if self.deferral_reason is None:
             return self.run_at
@@ -63,15 +66,16 @@ COMPLETED = Settlement(state=State.COMPLETED, event=EventType.COMPLETED)
 
 def settle_job(job: Job, outcome: Outcome, policy: RetryPolicy, now: datetime, jitter: float) -> Settlement:
     """Decide the next state of a job from the outcome of its handler."""
-    if job.lookup_at is None:
+    if job.lookup_at is None:  # no call is in doubt
         return _settle_outcome(job, outcome, policy, now, jitter)
+    policy = replace(policy, backoff=cap_backoff(policy.backoff, MAX_LOOKUP_DELAY / (1 + MAX_JITTER)))
     return _keep_uncertain(
         _settle_outcome(job, _reinterpret_outcome(job, outcome, policy), policy, now, jitter), job.lookup_at
     )
 
 
 def _reinterpret_outcome(job: Job, outcome: Outcome, policy: RetryPolicy) -> Outcome:
-    """Return what an outcome means while a post may be live: Done is not certain, and a lookup is not an attempt."""
+    """Return what an outcome means while a call is in doubt: Done is not certain, and lookups outlast the retries."""
     match outcome:
         case Done():
             return Unknown(UNCERTAIN_MESSAGE, job.lookup_at)
@@ -82,7 +86,7 @@ def _reinterpret_outcome(job: Job, outcome: Outcome, policy: RetryPolicy) -> Out
 
 
 def _keep_uncertain(settlement: Settlement, lookup_at: datetime) -> Settlement:
-    """Keep the job uncertain: while a post may be live, the job is neither retried nor failed."""
+    """Keep the job uncertain: while a call is in doubt, the job is neither retried nor failed."""
     match settlement.state:
         case State.PENDING:
             assert settlement.run_at is not None
@@ -99,7 +103,7 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
         case Done(None, None):
             return COMPLETED
         case Done(result, remote_id):
-            named = remote_id if remote_id is None else _print_safely(remote_id, str)
+            named = remote_id if remote_id is None else print_safely(remote_id, str)
             return Settlement(
                 state=State.COMPLETED, event=EventType.COMPLETED, remote_id=named, result=_to_json(result)
             )
@@ -108,11 +112,11 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
                 f"{why} The network rate-limited this job {job.rate_limit_count + 1} times.", DeadLetterCause.EXHAUSTED
             )
         case Defer(until, why):
-            held = isinstance(outcome, GateClosed)
+            is_gated = isinstance(outcome, GateClosed)
             return Settlement(
                 state=State.PENDING,
                 event=EventType.DEFERRED,
-                run_at=_get_held_run_at(job, now) if held else max(until, now),
+                run_at=_get_gated_run_at(job, now) if is_gated else max(until, now),
                 until_at=until if until > now else None,
                 deferral_reason=why,
                 refund=True,
@@ -127,11 +131,14 @@ def _settle_outcome(job: Job, outcome: Outcome, policy: RetryPolicy, now: dateti
             return make_failure(why, DeadLetterCause.MISSED if missed else DeadLetterCause.PERMANENT)
         case Unknown(why, lookup_at):
             at = None if lookup_at is None else compute_next_lookup(job, lookup_at, policy, now, jitter)
-            return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why)
+            held = why if isinstance(outcome, Held) else None
+            return Settlement(
+                state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=at, error=why, deferral_reason=held
+            )
 
 
-def _get_held_run_at(job: Job, now: datetime) -> datetime:
-    """Return the old place in the lane. Without a lane it runs now: claims never search the past."""
+def _get_gated_run_at(job: Job, now: datetime) -> datetime:
+    """Return the old place in the lane, or now without a lane: claims continue after the last due time they saw."""
     return now if job.lane is None or job.run_at is None else job.run_at
 
 
@@ -141,7 +148,7 @@ def compute_next_lookup(
     """Return the time of the next lookup: first when the quarantine ends, then by the backoff; None: ask a person."""
     if lookup_at > now:
         return lookup_at
-    if job.attempts >= max(policy.max_attempts, MIN_LOOKUPS):
+    if job.attempts >= max(policy.max_attempts, MIN_ATTEMPTS_BEFORE_ASKING):
         return None
     return now + compute_delay(job.attempts, policy.backoff, jitter)
 
@@ -153,10 +160,10 @@ def _to_json(result: object) -> str | None:
     try:
         return json.dumps(result, default=str, allow_nan=False)
     except Exception:  # noqa: BLE001 - __repr__ and __str__ may raise anything
-        return json.dumps(_print_safely(result, repr))
+        return json.dumps(print_safely(result, repr))
 
 
-def _print_safely(value: object, how: Callable[[object], str]) -> str:
+def print_safely(value: object, how: Callable[[object], str]) -> str:
     try:
         return how(value)
     except Exception:  # noqa: BLE001 - likewise
@@ -177,22 +184,31 @@ def settle_unreadable(job: Job, why: str) -> Settlement:
     return settlement if job.lookup_at is None else _keep_uncertain(settlement, job.lookup_at)
 
 
+def settle_unclaimable(job: Job, why: str) -> Settlement:
+    """Decide what happens to a job that no worker can claim: a person decides if something may be live."""
+    if job.may_be_live:
+        return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, error=why)
+    return make_failure(why, DeadLetterCause.POISON)
+
+
 def make_failure(why: str, cause: DeadLetterCause) -> Settlement:
     return Settlement(state=State.FAILED, event=EventType.FAILED, error=why, cause=cause)
 
 
-def rescue_job(job: Job, now: datetime, suspected: bool = True) -> Settlement:
-    """Decide what happens to a job whose worker died.
+def rescue_job(job: Job, now: datetime, is_suspect: bool = True) -> Settlement:
+    """Decide what happens to a job whose worker died or exceeded the deadline of the job.
 
-    The first death counts against all jobs of the worker, because any of them may have caused it. After that they run
-    one at a time, and a further death counts only against the job that was running.
+    The first death counts against all jobs of the worker, because any of them may have caused it. After that
+    workers run these jobs one at a time. A further death counts only against the *suspect*: the job that was running.
     """
-    if job.rescues and not suspected:
+    if job.rescues and not is_suspect:
         return _requeue(job, EventType.RESCUED, now)
     if job.lookup_at is not None:
-        return _settle_interrupted("died", None if job.rescues + 1 >= MAX_RESCUES else max(job.lookup_at, now))
-    if job.rescues + 1 >= MAX_RESCUES:
-        why = f"{MAX_RESCUES} workers died while running this job. Find out why before you replay it."
+        return _settle_interrupted("died", None if job.rescues + 1 >= MAX_WORKER_DEATHS else max(job.lookup_at, now))
+    if job.rescues + 1 >= MAX_WORKER_DEATHS:
+        why = (
+            f"{MAX_WORKER_DEATHS} workers died or got stuck while running this job. Find out why before you replay it."
+        )
         return make_failure(why, DeadLetterCause.WORKER_KILLER)
     return Settlement(state=State.PENDING, event=EventType.RESCUED, run_at=now, refund=True, rescued=True)
 
@@ -216,14 +232,23 @@ def _settle_interrupted(what: str, lookup_at: datetime | None) -> Settlement:
     return Settlement(state=State.UNCERTAIN, event=EventType.UNCERTAIN, run_at=lookup_at, error=why, rescued=True)
 
 
-def settle_resolution(said: Done | Retry | Reject, now: datetime, trouble: str | None = None) -> Settlement:
-    """Decide by a person's word about an uncertain job: it was done, do it again, or give up. Its error is kept."""
-    match said:
+def choose_retry_time(job: Job, now: datetime, *, is_begun: bool) -> datetime:
+    """Return when a job runs that a person decided to send again.
+
+    Not before an earlier request can no longer arrive, nor before its scheduled time, unless a part of it is live.
+    """
+    return max(now, job.lookup_at or now, now if is_begun else job.scheduled_at)
+
+
+def settle_resolution(decision: Done | Retry | Reject, retry_at: datetime, last_error: str | None = None) -> Settlement:
+    """Settle an uncertain job as a person decided: it was done, send it again, or give up. Its last error is kept."""
+    match decision:
         case Done(_, remote_id):
             return Settlement(state=State.COMPLETED, event=EventType.COMPLETED, remote_id=remote_id)
         case Retry():
-            return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=now)  # its last error stays
+            return Settlement(state=State.PENDING, event=EventType.RETRYING, run_at=retry_at)  # its last error stays
         case Reject(why):
             return make_failure(
-                f"{trouble.rstrip('.')}. Given up: {why}" if trouble else f"Given up: {why}", DeadLetterCause.GIVEN_UP
+                f"{last_error.rstrip('.')}. Given up: {why}" if last_error else f"Given up: {why}",
+                DeadLetterCause.GIVEN_UP,
             )

@@ -6,6 +6,8 @@ from postino.values.gate import Gate, Scope
 from postino.values.job import Job
 from postino.values.post import POST
 
+ADVICE_ON_DATABASE = "Say what the database is: run `postino database show`."
+
 
 def advise_resume(gate: Gate) -> str:
     match gate.scope:
@@ -24,6 +26,22 @@ def advise_on_cooldown(gate: Gate) -> str:
 
 def advise_reconnect(account: str) -> str:
     return f"Reconnect it: `postino accounts reconnect {shlex.quote(account)}`."
+
+
+def advise_on_suspension(account: str) -> str:
+    command = f"postino accounts resume {shlex.quote(account)}"
+    return f"When the network has lifted the suspension, resume it: `{command}`."
+
+
+def advise_on_locked(account: str) -> str:
+    command = f"postino accounts reconnect {shlex.quote(account)}"
+    return f"Put the right vault key back; the posts then go out. If every copy is lost, reconnect it: `{command}`."
+
+
+def advise_handler(type_: str) -> str:
+    if type_ == POST:
+        return "Start a worker: `postino worker`."
+    return "Start a worker that handles them: `postino worker --app module:attr`."
 
 
 def advise_close(service: str) -> str:

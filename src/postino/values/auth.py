@@ -27,6 +27,7 @@ class ApiKey:
     digest: str = field(repr=False)
     role: Role
     brands: frozenset[str] | None = None  # None: all brands, and what has no brand
+    job_types: frozenset[str] | None = frozenset()  # that it may queue; None: all
     created_by: str = ""
     created_at: datetime | None = None
     expires_at: datetime | None = None

@@ -1,9 +1,8 @@
 """Contents: what people write once for many networks. They raise WrongUse when Postino cannot store them.
 
-Whether a network accepts a content is decided by `rules.rendering` and `rules.limits`.
+Whether a network accepts a content is decided by `rules.rendering` and `rules.content_limits`.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +10,7 @@ from typing import Any
 
 from postino.errors import WrongUse
 from postino.values.suggestions import suggest_name
+from postino.values.text import INVALID_CHARACTERS, INVALID_CHARACTERS_MESSAGE
 
 MAX_TITLE = 500
 MAX_BODY = 5000
@@ -21,7 +21,6 @@ MAX_PARTS = 50
 MAX_MEDIA = 100
 MAX_PLACEHOLDERS = 100
 MAX_TOTAL = 100_000  # characters, if every placeholder were the longest
-BROKEN = re.compile("[\0\ud800-\udfff]")
 
 
 class MediaKind(StrEnum):
@@ -117,7 +116,8 @@ def _check_count(these: Collection[object], name: str, most: int) -> None:
 
 def _check_total(content: Content | ContentOverride, prefix: str, longest: int) -> None:
     """Check the size with all placeholders filled in: a short text must not become huge."""
-    texts = (content.body or "", *(content.thread or ()), *(ref.alt for ref in content.media or ()))
+    alts = (ref.alt for ref in content.media or ())
+    texts = (content.body or "", content.title or "", *(content.thread or ()), *(content.hashtags or ()), *alts)
     size = sum(len(text) + text.count("{{") * longest for text in texts)
     if size > MAX_TOTAL:
         message = f"with all parts and placeholders it could have {size:,} characters; the maximum is {MAX_TOTAL:,}."
@@ -139,13 +139,13 @@ def _check_text(text: str, name: str, most: int) -> None:
 
 
 def _check_characters(text: str, name: str) -> None:
-    """Refuse NUL and lone surrogates: they cannot be stored, sent or hashed."""
-    if BROKEN.search(text):
-        raise WrongUse(f"{name} holds a broken character: type it again instead of pasting it.", field=name)
+    """Refuse characters that Postino cannot store, send or hash."""
+    if INVALID_CHARACTERS.search(text):
+        raise WrongUse(f"{name} {INVALID_CHARACTERS_MESSAGE}", field=name)
 
 
 def check_networks(content: Content, known: Collection[str]) -> None:
-    """Raise WrongUse if an override names an unknown network: nobody would ever publish it."""
+    """Raise WrongUse if an override names an unknown network: Postino would never publish it."""
     for network in content.overrides:
         if network not in known:
             message = f"overrides: network {network!r} does not exist. {suggest_name(network, known)}"

@@ -35,14 +35,16 @@ class EventType(StrEnum):
     ACCOUNT_STATE_CHANGED = "account.state_changed"
     ACCOUNT_TOKEN_EXPIRED = "account.token_expired"
     ACCOUNT_SUSPENDED = "account.suspended"
+    ACCOUNT_LOCKED = "account.locked"
     PAUSED = "gate.paused"
     RESUMED = "gate.resumed"
-    COOLED_DOWN = "gate.cooled_down"
+    COOLDOWN_STARTED = "gate.cooldown_started"
     CIRCUIT_OPENED = "circuit.opened"
     CIRCUIT_HALF_OPENED = "circuit.half_opened"
     CIRCUIT_CLOSED = "circuit.closed"
     BLACKOUT_ADDED = "blackout.added"
     BLACKOUT_REMOVED = "blackout.removed"
+    DATABASE_STANDING_CHANGED = "database.standing_changed"
 
 
 def get_account(data: Mapping[str, Any]) -> str | None:

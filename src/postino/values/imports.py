@@ -11,20 +11,20 @@ from postino.values.post import NewContent, NewPost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """A CSV file. `looked` rows were saved, duplicates or refused; `created` and `known` count posts."""
+    """A CSV file. `processed_rows` were saved or refused, or existed; `created` and `existing` count posts."""
 
     id: UUID
     caller: str  # whose key it came with
     author: str
-    token: str  # tells this very file from any other
+    token: str  # identifies the content of the file
     file: bytes = field(repr=False)
     timezone: str | None
     rows: int
-    faults: str  # as JSON
+    problems: str  # as JSON
     state: str = "checked"
-    looked: int = 0
+    processed_rows: int = 0
     created: int = 0
-    known: int = 0
+    existing: int = 0
     created_at: datetime | None = None  # None: not written yet
     changed_at: datetime | None = None
 

@@ -1,7 +1,5 @@
 """Jobs: the unit of work of the engine, as frozen values."""
 
-import os
-import time
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from datetime import datetime
@@ -9,11 +7,13 @@ from enum import IntEnum, StrEnum
 from typing import Any, TypeVar
 from uuid import UUID
 
+from postino import clock
+
 T = TypeVar("T")
 
 
 class State(StrEnum):
-    """The state of a job. `rules.lifecycle` lists the legal moves."""
+    """The state of a job. docs/lifecycle.md describes the states and the moves between them."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -45,7 +45,7 @@ class Queue(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One unit of work, live or finished. Instants are aware and in UTC."""
+    """One unit of work, unfinished or finished. Instants are aware and in UTC."""
 
     id: UUID
     type: str
@@ -59,7 +59,7 @@ class Job:
     created_at: datetime
     account: str | None = None
     brand: str | None = None
-    user_id: str | None = None
+    user_id: str | None = None  # a user of the caller's own system; for an imported post, the caller's name
     parent_id: UUID | None = None
     correlation_id: str | None = None
     attempts: int = 0
@@ -70,7 +70,7 @@ class Job:
     rescues: int = 0
     deferrals: int = 0
     deferral_reason: str | None = None
-    may_be_live: bool = False  # a visible call was sent: the network may have the post
+    may_be_live: bool = False  # an accepted receipt, or an intent without a definite refusal
     lookup_at: datetime | None = None  # a call is in doubt: when the network may be asked about it
     remote_id: str | None = None
     last_error: str | None = None
@@ -79,7 +79,7 @@ class Job:
     token: UUID | None = None
     dispatched_at: datetime | None = None
     rate_limit_count: int = 0  # how often the network refused it with a rate limit
-    ignore_blackouts: bool = False  # a person said so
+    ignore_blackouts: bool = False  # a person allowed it with `--allow-blackout`
     result: str | None = None
     finished_at: datetime | None = None
 
@@ -118,9 +118,6 @@ def get_lane(account: str | None, brand: str | None) -> str | None:
     return None if brand is None else f"#{brand}"
 
 
-_last_tick = 0
-
-
 def new_id() -> UUID:
     """Return a UUIDv7. Ids made later by this process sort after earlier ones."""
     return new_ids(1)[0]
@@ -131,10 +128,8 @@ def new_ids(count: int) -> list[UUID]:
 
     48 bits of milliseconds and 12 bits of their fraction make a tick, which always increases.
     """
-    global _last_tick
-    first = max((time.time_ns() << 12) // 1_000_000, _last_tick + 1)
-    _last_tick = first + count - 1
-    rest = 0x7 << 76 | 0x2 << 62 | int.from_bytes(os.urandom(8), "big") >> 2
+    first = clock.take_ticks(count)
+    rest = 0x7 << 76 | 0x2 << 62 | clock.random_bits(62)
     return [UUID(int=(tick >> 12) << 80 | (tick & 0xFFF) << 64 | rest) for tick in range(first, first + count)]
 
 

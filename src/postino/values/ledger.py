@@ -30,6 +30,14 @@ class ReceiptSource(StrEnum):
     PERSON = "person"
 
 
+class Suspicion(StrEnum):
+    """The step of an intent that stands for all calls that the database may have lost."""
+
+    RESTORED = "lost by a restore"
+    ABSENT = "lost by an absent worker"
+    EARLY = "lost by a restore, before its time"  # the post was not due yet, so only a person can have published it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepEntry:
     """An invisible step with its result as JSON, once there is one."""
@@ -43,11 +51,11 @@ class StepEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentEntry:
-    """A visible call about to leave. Nobody begins it after `send_before_at` or looks it up before `lookup_at`."""
+    """A visible call that a worker may send until `send_before_at`. A lookup is possible from `lookup_at` on."""
 
     step: str
-    position: int
-    number: int
+    position: int  # of the step in the handler
+    number: int  # 1 for the first call of the step
     intended_at: datetime
     send_before_at: datetime
     lookup_at: datetime
@@ -77,7 +85,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewIntent:
-    """A visible call about to leave: it begins within so many seconds, and nobody asks after it for so many more."""
+    """An intent to store: the call must begin within `send_within` seconds; lookups wait `lookup_delay` more."""
 
     job_id: UUID
     token: UUID | None
@@ -85,8 +93,13 @@ class NewIntent:
     position: int
     number: int
     send_within: float
-    settles_within: float
+    lookup_delay: float
     limit: float | None = None  # seconds from now until the job's new deadline
+    id_scope: str = ""  # where the remote id that the call returns is unique; empty: in the whole account
+    # For the witness file: the account of the post, and the steps whose results the call uses.
+    channel: str = ""
+    account: str | None = None
+    steps: tuple[StepEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +116,12 @@ class CallPolicy:
     """How a call deals with the service it calls."""
 
     timeout: timedelta = timedelta(seconds=30)  # until a response must be there
-    visibility: timedelta = timedelta(seconds=5)  # until a new post must show up in the service's own lists
+    listing_delay: timedelta = timedelta(seconds=5)  # until a new post must show up in the service's own lists
     send_within: timedelta = timedelta(seconds=5)  # from the intent until the request must leave
     secrets: frozenset[str] = frozenset()  # redacted in logs and errors
+    id_scope: str = ""  # where remote ids are unique; empty: in the whole account
     public: bool = False  # a user gave the address: private addresses need a setting
+    service: str = ""  # whose circuit counts the responses; empty: the job's channel
     # Called with a failure before it ends the run; may raise to end the run in another way.
     on_failure: Callable[[Failure], Awaitable[None]] | None = None
 

@@ -60,4 +60,10 @@ class Unknown:
     lookup_at: datetime | None = None
 
 
+class Held(Unknown):
+    """The database has lost whether a request left, and the network cannot tell: a person resolves all such jobs."""
+
+    __slots__ = ()
+
+
 Outcome = Done | Retry | Defer | Reject | Unknown

@@ -17,8 +17,9 @@ POST = "postino.post"
 
 class AccountState(StrEnum):
     ACTIVE = "active"
-    TOKEN_EXPIRED = "token_expired"  # its posts wait until somebody reconnects it
-    SUSPENDED = "suspended"  # the network has blocked it; its posts wait until somebody reconnects it
+    TOKEN_EXPIRED = "token_expired"  # its posts wait until a person reconnects the account
+    SUSPENDED = "suspended"  # blocked by the network; its posts wait until a person reconnects or resumes the account
+    LOCKED = "locked"  # its credentials do not open: the vault lacks their key, or somebody changed the account's row
     PAUSED = "paused"
 
 
@@ -36,6 +37,8 @@ class StoredAccount:
     state: AccountState = AccountState.ACTIVE
     reason: str | None = None  # why it is not active
     created_at: datetime | None = None  # None: not written yet
+    version: int = 1  # changes with the credentials and the state
+    service: str = ""  # whose circuit holds its posts; the store sets it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class NewContent:
     text: str
     search_text: str = ""  # the text in one case, to search in
     brand: str | None = None
-    user_id: str | None = None
+    user_id: str | None = None  # as in `Job`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,7 @@ class NewPost:
     network: str
     fingerprint: str
     publish_until_at: datetime | None = None
-    guard: bool = False  # refuse it if the account published the same moments ago
+    guard: bool = False  # refuse it if the same still waits for this account, or was published moments ago
     ignore_blackouts: bool = False
 
 
@@ -161,7 +164,7 @@ class IdempotentRequest:
 
     caller: str
     key: str
-    request_hash: str  # of the body
+    request_hash: str  # of method, path and the fields of the body
     endpoint: str  # such as `POST /v1/posts`
 
 
@@ -202,11 +205,12 @@ class NewPosts:
 
 
 @dataclass(frozen=True, slots=True)
-class RecentDuplicate:
-    """A post with the same content by the same account, moments ago."""
+class Duplicate:
+    """A post with the same content by the same account, which still waits or was published moments ago."""
 
     id: UUID
     account: str
+    brand: str | None
 
 
 def describe_missing_post(post_id: UUID) -> str:

@@ -4,8 +4,7 @@ A network defines actions: functions that get an `Http` and return a value, or a
 They run as steps of a `Call`, which records their results and makes sure that nothing is published twice.
 """
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from postino.errors import PostinoError
+from postino.values.json_text import parse_json
 
 
 class PromiseClass(StrEnum):
@@ -61,6 +61,8 @@ class Account:
     credentials: Mapping[str, str] = field(repr=False)
     brand: str | None = None
     remote_id: str | None = None  # the network's id of the account: a DID, a user id, a chat id
+    version: int = 0  # of the stored account when it was opened
+    service: str = ""  # whose circuit counts the responses to its calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +107,14 @@ class Answer:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """Return the parsed body. Raises UnreadableResponse if it is not JSON."""
+        """Return the parsed body. Raises UnreadableResponse if it is not JSON, or too deep."""
         try:
-            return json.loads(self.body)
+            return parse_json(self.body)
         except ValueError:
             # The body is not shown: it may begin with a token.
-            raise UnreadableResponse(f"The response ({self.status}, {len(self.body)} bytes) is not JSON.") from None
+            raise UnreadableResponse(
+                f"The response ({self.status}, {len(self.body)} bytes) is not readable JSON."
+            ) from None
 
 
 class FailureKind(StrEnum):
@@ -136,11 +140,11 @@ class Failure:
 
 
 class NotSent(PostinoError):
-    """Nothing was sent: no connection, or too late to begin."""
+    """Nothing was sent, or not the whole request, so it had no effect."""
 
 
 class Unreachable(NotSent):
-    """No connection could be made."""
+    """The server failed: it accepts no connection, or took no more data before the request was complete."""
 
 
 class CallBlocked(NotSent):
@@ -155,6 +159,10 @@ class UnreadableResponse(LostResponse):
     """The response cannot be read."""
 
 
+class ResponseTooLarge(UnreadableResponse):
+    """The response is larger than Postino reads. The server works: the content of an account may be that large."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What the network returned for a visible call."""
@@ -162,6 +170,8 @@ class Receipt:
     remote_id: str
     url: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    # Where the id is unique, if only the response says it: what `get_id_scope` returns, a space, and more.
+    id_scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +212,26 @@ class Resend:
     reason: str
     within: timedelta | None = None
     harmless: bool = True
+    # The handle or key derives from the job's id. A handle that the network gave, or that a step chose, may have been
+    # lost with a restored database: then a repetition has another one.
+    is_derived: bool = False
 
 
 SAME_HANDLE = Resend("the network recognises it by its handle")
+DERIVED_HANDLE = Resend("the network recognises it by a handle that derives from the job's id", is_derived=True)
 DUPLICATE_RULE = Resend("the network refuses duplicates")
 NEVER = Resend("the network cannot tell a repetition from a second post", harmless=False)
 
 
-def resend_with_key(within: timedelta) -> Resend:
-    """Return a Resend for a network that accepts an idempotency key for a limited time."""
-    return Resend("the network knows its idempotency key", within)
+def resend_with_key(within: timedelta, *, is_derived: bool = False) -> Resend:
+    """Return a Resend for a network that accepts an idempotency key for a limited time.
+
+    `is_derived`: the key derives from the job's id.
+    """
+    return Resend("the network knows its idempotency key", within, is_derived=is_derived)
+
+
+Body = bytes | Sequence[bytes]  # of a request, whole or in parts that are sent one after the other
 
 
 class Http(Protocol):
@@ -226,10 +246,15 @@ class Http(Protocol):
         params: Mapping[str, str] | None = None,
         json: Any = None,
         form: Mapping[str, str] | None = None,
-        body: bytes | None = None,
+        body: Body | None = None,
         timeout: float | None = None,
+        inert: bool = False,
     ) -> Answer:
-        """Return the response, whatever its status. Raises NotSent or LostResponse."""
+        """Return the response, whatever its status. Raises NotSent or LostResponse.
+
+        `inert`: nobody can see its effect, for example a sign-in. Of a visible call with several requests, only those
+        that are neither inert nor GET may have published something.
+        """
         ...
 
     async def fetch(self, url: str, *, most: int) -> Answer:
@@ -252,10 +277,20 @@ class Call(Protocol):
         """Poll until the result is not None. Between two polls the job is parked and holds no slot."""
         ...
 
-    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
+    async def once(
+        self,
+        name: str,
+        act: Action,
+        *arguments: Any,
+        found: Lookup | None,
+        resend: Resend,
+        prepare: Action | None = None,
+    ) -> Receipt:
         """Run the visible step once. If its response is lost, `found` looks it up before anything is sent again.
 
-        Without `found` a person must resolve the job, unless sending again is harmless.
+        Without `found` a person must resolve the job, unless sending again is harmless. A visible step has a few
+        seconds to begin its request. What takes longer, such as a download, belongs in `prepare`: an invisible action
+        that runs each time before the step is sent. `act` gets its result as the first argument.
         """
         ...
 
@@ -265,15 +300,24 @@ class Call(Protocol):
 
 
 class Provider(Protocol):
-    """One network. `visibility` is how long a new post may be missing from its lists."""
+    """One network. `listing_delay` is how long a new post may be missing from its lists.
+
+    A network whose ids are not unique for an account also has `get_id_scope`: see `find_id_scope`.
+    """
 
     name: str
     promise: Promise
     timeout: timedelta
-    visibility: timedelta
+    listing_delay: timedelta
 
     async def publish(self, post: Post, call: Call) -> Published: ...
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure: ...
     def classify(self, answer: Answer) -> Failure:
         """Classify an error response by the network's own code table, else by `rules.failures.classify_status`."""
         ...
+
+
+def find_id_scope(network: Provider, account: Account) -> str:
+    """Return where the ids of the account's posts are unique, such as a chat; empty: in the whole account."""
+    get_id_scope: Callable[[Account], str] | None = getattr(network, "get_id_scope", None)
+    return get_id_scope(account) if get_id_scope else ""

@@ -1,7 +1,7 @@
-"""The world's time zones, as the tzdata package tells them and not the machine.
+"""Time zones, from the tzdata package and not from the machine.
 
-A post is scheduled on one machine and shown on another: both must mean the same instant, and an old machine's own data
-may lack what governments decided since. Zones are read once, and are the same for as long as the process lives.
+A post is scheduled on one machine and shown on another: both machines must compute the same instant, and
+the zone data of an old machine may be out of date. A process reads each zone once.
 """
 
 from functools import cache
@@ -10,18 +10,17 @@ from zoneinfo import ZoneInfo
 
 from postino.errors import WrongUse
 from postino.values.suggestions import find_nearest
-
-MAX_QUOTED = 100  # characters of what is told again
+from postino.values.text import MAX_QUOTED
 
 
 @cache
 def list_zone_names() -> frozenset[str]:
-    """Every name there is, old spellings included."""
+    """Return all names, old spellings included."""
     return frozenset((files("tzdata") / "zones").read_text().split())
 
 
 def get_zone(name: str, field: str = "timezone") -> ZoneInfo:
-    """The zone of this name. An unknown one is refused with the nearest known name; `field` is to blame."""
+    """Return the zone with this name. Raises WrongUse, for this field, with the nearest known name."""
     if name not in list_zone_names():
         name = name[:MAX_QUOTED]
         near = suggest_zone(name)
@@ -31,7 +30,7 @@ def get_zone(name: str, field: str = "timezone") -> ZoneInfo:
 
 
 def suggest_zone(name: str) -> str | None:
-    """Return the zone that is spelled most like this: `rome` is Europe/Rome."""
+    """Return the zone with the most similar spelling: Europe/Rome for `rome`."""
     nearest = find_nearest("_".join(name.split()).lower(), _index_spellings(), cutoff=0.75)
     return None if nearest is None else _index_spellings()[nearest]
 

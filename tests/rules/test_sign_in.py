@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.rules.login_throttle import (
+from postino.rules.sign_in import (
     ADDRESS_POLICY,
     SESSION_IDLE_LIMIT,
     USER_POLICY,

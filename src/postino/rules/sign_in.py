@@ -1,4 +1,4 @@
-"""Decide how long a caller must wait after failed logins, and when sessions and API keys expire."""
+"""Decide how long sessions and sign-in links last, and how long to wait after failed sign-ins."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,17 +32,17 @@ USER_POLICY = ThrottlePolicy(free=5)
 ADDRESS_POLICY = ThrottlePolicy(free=20)
 
 
-def get_next_attempt_time(tries: LoginFailures, patience: ThrottlePolicy) -> datetime | None:
+def get_next_attempt_time(tries: LoginFailures, policy: ThrottlePolicy) -> datetime | None:
     """Return when the next login may be attempted; None: at any time."""
-    if tries.last_at is None or tries.failures < patience.free:
+    if tries.last_at is None or tries.failures < policy.free:
         return None
-    doubled: int = 2 ** min(tries.failures - patience.free, MAX_DOUBLINGS)
-    return tries.last_at + min(patience.longest, patience.first * doubled)
+    doubled: int = 2 ** min(tries.failures - policy.free, MAX_DOUBLINGS)
+    return tries.last_at + min(policy.longest, policy.first * doubled)
 
 
-def record_failure(tries: LoginFailures, patience: ThrottlePolicy, now: datetime) -> LoginFailures:
+def record_failure(tries: LoginFailures, policy: ThrottlePolicy, now: datetime) -> LoginFailures:
     """Return the failures with one more; old ones are forgotten."""
-    fresh = tries.last_at is not None and now - tries.last_at < patience.forgotten_after
+    fresh = tries.last_at is not None and now - tries.last_at < policy.forgotten_after
     return LoginFailures(tries.failures + 1 if fresh else 1, now)
 
 
