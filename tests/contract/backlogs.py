@@ -13,10 +13,11 @@ import psycopg
 from psycopg.rows import dict_row
 
 from postino.rules.blackout import Blackout
+from postino.rules.stored_settings import render_settings
 from postino.stores.driver import drive
 from postino.stores.operations import claims
 from postino.stores.operations.poll import poll as poll_operation
-from postino.stores.postgres import PLANNER_SETTINGS
+from postino.stores.postgres_session import PLANNER_SETTINGS
 from postino.stores.records import AuditContext, ClaimRequest
 from postino.stores.statement import Operation, Query, Row, bind_values, get_statement
 from postino.stores.store import Store
@@ -33,13 +34,23 @@ ACT = AuditContext("nobody", "a crowd")
 FILL = """
 INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, idempotency_key, payload, scheduled_at,
                           run_at, created_at)
-SELECT gen_random_uuid(), 'report', '{channel}', 1, 'pending', '@' || account, account, {brand},
+SELECT gen_random_uuid(), '{type}', '{channel}', 1, 'pending', '@' || account, account, {brand},
        gen_random_uuid()::text, '\\x7b7d', now(), now() - interval '{since}' + number * interval '1 ms', now()
 FROM generate_series(1, {count}) AS number
 CROSS JOIN LATERAL (SELECT {account} AS account) AS its;
 INSERT INTO postino.lane_hints (channel, lane, account)
 SELECT DISTINCT channel, lane, account FROM postino.jobs WHERE channel = '{channel}' AND lane IS NOT NULL;
-INSERT INTO postino.channels VALUES ('{channel}')
+INSERT INTO postino.channels (channel, type) VALUES ('{channel}', '{type}')
+"""
+
+
+SERVICES = """
+INSERT INTO postino.accounts (id, network, handle, base_url, service, sealed, created_at)
+SELECT 'a' || number, 'posts', 'a', 'https://s' || number, 'posts@s' || number, '', now()
+FROM generate_series(0, {count} - 1) AS number;
+INSERT INTO postino.circuits (service, state, since_at, until_at, failures, trips, probes, manual)
+SELECT 'posts@s' || number, 'open', now(), now() + interval '1 hour', '["2026-01-01T00:00:00+00:00"]', 1, 1, false
+FROM generate_series(0, 20 * {count}) AS number
 """
 
 
@@ -51,9 +62,10 @@ def fill(
     account: str = "NULL",
     brand: str = "NULL",
     since: str = "1 hour",
+    type: str = "report",
 ) -> None:
     """Due jobs on a channel; `account` and `brand` are SQL about their `number`."""
-    database.sql(FILL.format(channel=channel, count=count, account=account, brand=brand, since=since))
+    database.sql(FILL.format(channel=channel, count=count, account=account, brand=brand, since=since, type=type))
 
 
 def by_accounts(database: PostgresDatabase, crowd: int, accounts: int) -> None:
@@ -64,6 +76,12 @@ async def open_breaker(database: PostgresDatabase, store: Store, crowd: int) -> 
     by_accounts(database, crowd, ACCOUNTS)
     fill(database, "posts", crowd)
     await store.open_circuit("posts", None, 1, ACT)
+
+
+async def broken_services(database: PostgresDatabase, store: Store, crowd: int) -> None:
+    """Create accounts with a broken server each, and as many circuits of servers that nobody uses."""
+    by_accounts(database, crowd, ACCOUNTS)
+    database.sql(SERVICES.format(count=ACCOUNTS))
 
 
 async def cooled_accounts(database: PostgresDatabase, store: Store, crowd: int) -> None:
@@ -97,6 +115,17 @@ async def paused_account(database: PostgresDatabase, store: Store, crowd: int) -
     await store.pause(Scope.ACCOUNT, "a0", ACT)
 
 
+async def unhandled_types(database: PostgresDatabase, store: Store, crowd: int) -> None:
+    """Create jobs that the worker does not handle: in the same channels and lanes, and in channels of their own."""
+    for channel in ("posts", "other"):
+        fill(database, channel, crowd // 4, account="'c' || number % 10", brand="'bolt'", type="unknown")
+        fill(database, channel, crowd // 4, account=f"'a' || number % {ACCOUNTS}", brand="'acme'", type="unknown")
+        fill(database, channel, crowd // 2, type="unknown")
+    database.sql(
+        "INSERT INTO {channels} (channel, type) SELECT number, number FROM generate_series(1, 20000) AS number"
+    )
+
+
 async def nobody(database: PostgresDatabase, store: Store, crowd: int) -> None:
     """Create no backlog."""
 
@@ -106,7 +135,6 @@ Crowd = Callable[[PostgresDatabase, Store, int], Awaitable[None]]
 
 async def create_backlog(database: PostgresDatabase, crowd: Crowd, size: int = CROWD, *, analysed: bool) -> None:
     """Create the backlog, and a few jobs of another channel and of another brand."""
-    database.sql("INSERT INTO {workers} (id, host, pid, started_at) VALUES ('w1', 'here', 1, now())")
     store = database.store()
     await store.open()
     try:
@@ -117,12 +145,23 @@ async def create_backlog(database: PostgresDatabase, crowd: Crowd, size: int = C
         fill(database, "other", FEW, since="1 minute")
         fill(database, "other", FEW, account="'b' || number", brand="'bolt'", since="1 minute")
         fill(database, "posts", FEW, account="'c' || number", brand="'bolt'", since="1 minute")
-        await store.set_default_caps({"posts": 50, "other": 50})
+        await store.write_settings(render_settings({"posts": 50, "other": 50}, []), "test")
+    finally:
+        await store.close()
+    await take_hints(database)
+    database.sql("VACUUM ANALYZE" if analysed else "VACUUM")
+
+
+async def take_hints(database: PostgresDatabase) -> None:
+    """Register the worker, and compute when each lane is due."""
+    database.sql("INSERT INTO {workers} (id, host, pid, started_at) VALUES ('w1', 'here', 1, now())")
+    store = database.store()
+    await store.open()
+    try:
         while (poll := await store.poll("w1")).hinted:
             assert await store.claim(ClaimRequest(worker="w1", token=new_id(), free=0, poll=poll)) == []
     finally:
         await store.close()
-    database.sql("VACUUM ANALYZE" if analysed else "VACUUM")
 
 
 @dataclass
@@ -132,11 +171,12 @@ class Measured:
     database: PostgresDatabase
     touched: dict[str, int] = field(default_factory=dict)
     walked: set[str] = field(default_factory=set)  # statements that read all jobs
+    discarded: dict[str, float] = field(default_factory=dict)  # rows that a join read and did not want
 
     def run(self, operation: Operation[T]) -> T:
         now = datetime.now(UTC) + timedelta(seconds=1)
         with closing(psycopg.connect(self.database.url, cursor_factory=psycopg.ClientCursor)) as connection:
-            for setting, value in {**PLANNER_SETTINGS, "jit": "off"}.items():
+            for setting, value in PLANNER_SETTINGS.items():
                 connection.execute(f"SET {setting} = {value}".encode())
             return drive(operation, lambda query: self.answer(connection, query, now))
 
@@ -153,6 +193,8 @@ class Measured:
         plan = result[0]["Plan"]
         pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
         self.touched[query.name] = self.touched.get(query.name, 0) + pages
+        discarded = sum(node.get("Rows Removed by Join Filter", 0) * node["Actual Loops"] for node in nodes(plan))
+        self.discarded[query.name] = self.discarded.get(query.name, 0) + discarded
         if any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == "jobs" for node in nodes(plan)):
             self.walked.add(query.name)
         cursor = connection.cursor(row_factory=dict_row)
@@ -171,7 +213,7 @@ def measure_claim(database: PostgresDatabase, channel: str, *, lanes: bool) -> t
     measured = Measured(database)
 
     def look_and_claim() -> Operation[list[Job]]:
-        poll = yield from poll_operation("w1", heartbeat=True)
+        poll = yield from poll_operation("w1", heartbeat=True, types=["report"])
         heads = tuple(head for head in poll.heads if (head.channel, head.lanes) == (channel, lanes))
         order = ClaimRequest(worker="w1", token=new_id(), free=FEW, poll=replace(poll, heads=heads))
         return (yield from claims.claim(order))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from postino.stores.store import Store
 from postino.values.job import Job
 from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
 from tests.contract.harness import StoreHarness
+from tests.contract.restore_site import Site
 from tests.servers.postgres import PostgresServer
 
 
@@ -44,7 +46,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     if request.param == "sqlite":
         path = tmp_path / "postino.db"
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
-        yield SqliteDatabase(path)
+        copy = SqliteDatabase(path)
+        copy.sql("UPDATE {database_state} SET place = NULL")  # that of the template
+        yield copy
         return
     database: PostgresDatabase = request.getfixturevalue("postgres_database")
     database.wipe()
@@ -82,6 +86,8 @@ async def harness(store: Store, clock: Clock, database: Database) -> AsyncIterat
     await harness.hire("w1")
     async with harness.visitors:
         yield harness
+        if harness.all_reachable:
+            assert await store.unreachable_jobs() == []
 
 
 @pytest.fixture
@@ -92,3 +98,11 @@ async def due_job(harness: StoreHarness) -> Job:
 @pytest.fixture
 async def running_job(harness: StoreHarness, due_job: Job) -> Job:
     return await harness.take_one()
+
+
+@pytest.fixture
+async def site(harness: StoreHarness, tmp_path: Path) -> AsyncIterator[Site]:
+    async with AsyncExitStack() as stack:
+        site = Site(harness, tmp_path / "machines", stack)
+        yield site
+    site.forget_backup()

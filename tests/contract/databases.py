@@ -20,9 +20,9 @@ from postino.stores.store import Store
 TABLES = (
     "jobs", "idempotency_keys", "finished_jobs", "attempts", "events", "dead_letters", "channels", "lanes",
     "lane_due", "lane_hints", "gates", "caps", "circuits", "blackouts", "quota_usage", "brand_turns", "workers",
-    "cursors", "audit", "steps", "intents", "receipts", "archived_jobs", "remote_ids", "accounts", "contents",
-    "posts", "stored_responses", "drafts", "imports", "api_keys", "users", "sessions", "sign_in_links",
-    "login_throttles",
+    "settings", "cursors", "audit", "steps", "intents", "receipts", "archived_jobs", "remote_ids", "accounts",
+    "contents", "posts", "stored_responses", "drafts", "imports", "api_keys", "users", "sessions", "sign_in_links",
+    "login_throttles", "database_eras", "witnesses", "vault_keys",
 )  # fmt: skip
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -88,6 +88,7 @@ class PostgresDatabase:
     url: str
     dialect: str = "postgres"
     refusal: type[Exception] = psycopg.errors.IntegrityError
+    is_pooled: bool = False  # through a pooler, whose connections stay open
     connection: psycopg.Connection | None = None  # kept: a server process that knows its tables answers much faster
 
     def store(self, clock: Callable[[], datetime] = machine_time) -> Store:
@@ -104,13 +105,18 @@ class PostgresDatabase:
 
     def wipe(self) -> None:
         """Empties every table, after ending the connections that a failed test may have left."""
-        self.sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        if not self.is_pooled:
+            self.sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
         # Deleting is much the faster way while there is little, but leaves the dead rows of a large test in the way.
         ((size,),) = self.sql("SELECT pg_total_relation_size('{jobs}')")
         if size > 1_000_000:
             self.sql("TRUNCATE " + ", ".join(f"{{{table}}}" for table in TABLES))
         else:
             self.sql("; ".join(f"DELETE FROM {{{table}}}" for table in TABLES))
+        self.sql(
+            "UPDATE {database_state} SET installation = NULL, era = NULL, place = NULL, pulse = 0, alive_at = NULL,"
+            " answered_pulse = NULL, standing = 'open', cause = NULL, reason = NULL, since_at = NULL"
+        )

@@ -44,6 +44,7 @@ class StoreHarness:
     store: Store
     clock: Clock
     database: Database
+    all_reachable: bool = True  # unless the test makes jobs unreachable on purpose
     visitors: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def open_another_store(self) -> Store:
@@ -53,8 +54,8 @@ class StoreHarness:
         self.visitors.push_async_callback(store.close)
         return store
 
-    async def hire(self, worker: str) -> str:
-        await self.store.register_worker(WorkerInfo(id=worker, host="here", pid=1))
+    async def hire(self, worker: str, types: tuple[str, ...] = ("report", "t")) -> str:
+        await self.store.register_worker(WorkerInfo(id=worker, host="here", pid=1, types=types))
         return worker
 
     async def put(self, **fields: Any) -> Job:
@@ -88,10 +89,10 @@ class StoreHarness:
         return job
 
     async def intend(
-        self, job: Job, step: str = "post", number: int = 1, *, send_within: float = 5, settles_within: float = 35
+        self, job: Job, step: str = "post", number: int = 1, *, send_within: float = 5, lookup_delay: float = 35
     ) -> IntentEntry | None:
         """Record an intent, as a run does before its visible call."""
-        within = {"send_within": send_within, "settles_within": settles_within}
+        within = {"send_within": send_within, "lookup_delay": lookup_delay}
         (entry,) = await self.store.record_intents([make_intent(job, step, number, **within)])
         return entry
 
@@ -103,12 +104,12 @@ class StoreHarness:
         self, job: Job, remote_id: str, step: str = "post", number: int = 1, source: ReceiptSource = ReceiptSource.CALL
     ) -> RecordedReceipt:
         receipt = Receipt(remote_id=remote_id, url=f"https://there/{remote_id}", data={"seen": [1, "ü"]})
-        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=source, receipt=receipt)
-        return await self.store.record_receipt(job.id, fact)
+        entry = ReceiptEntry(step=step, number=number, verdict=Verdict.ACCEPTED, source=source, receipt=receipt)
+        return await self.store.record_receipt(job.id, entry)
 
     async def refuse(self, job: Job, step: str = "post", number: int = 1, why: str = "no") -> RecordedReceipt:
-        fact = ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL, why=why)
-        return await self.store.record_receipt(job.id, fact)
+        entry = ReceiptEntry(step=step, number=number, verdict=Verdict.REFUSED, source=ReceiptSource.CALL, why=why)
+        return await self.store.record_receipt(job.id, entry)
 
     async def add_uncertain_job(self, **fields: Any) -> Job:
         """Return an uncertain job, whose worker died after the visible call; its lookup is due after the quarantine.
@@ -157,7 +158,7 @@ class StoreHarness:
 
 def make_intent(job: Job, step: str = "post", number: int = 1, **fields: Any) -> NewIntent:
     """Return an intent to send within five seconds, with a lookup after forty."""
-    usual = {"position": 0, "send_within": 5.0, "settles_within": 35.0}
+    usual = {"position": 0, "send_within": 5.0, "lookup_delay": 35.0}
     return NewIntent(job_id=job.id, token=job.token, step=step, number=number, **{**usual, **fields})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -26,6 +27,10 @@ async def expire(harness: StoreHarness, reason: str = "the token has ended") -> 
 async def is_held(harness: StoreHarness) -> bool:
     """Return whether a post of this account waits."""
     return await harness.take() == []
+
+
+async def list_account_events(harness: StoreHarness) -> list[str]:
+    return [event.type for event in await harness.events() if event.type.startswith("account.")]
 
 
 @pytest.fixture
@@ -83,6 +88,52 @@ async def test_posts_wait_while_the_token_is_expired_and_an_event_reports_it(
     (line,) = await harness.store.audit()
     assert (line.actor, line.action, line.subject) == ("postino", "account.state_changed", "account:anna")
     assert json.loads(line.detail) == event.data
+
+
+async def test_older_refusal_does_not_overwrite_a_reconnect(harness: StoreHarness, anna: StoredAccount) -> None:
+    again = await harness.store.save_account(account(sealed=anna.sealed))
+    late = await harness.store.set_account_state("anna", EXPIRED, "refused", ME, version=anna.version)
+    assert late == again == await harness.store.account("anna")
+    assert await harness.store.gates() == []
+    assert await list_account_events(harness) == []
+    held = await harness.store.set_account_state("anna", EXPIRED, "refused", ME, version=again.version)
+    assert held.state is EXPIRED
+    assert await is_held(harness)
+
+
+async def test_late_new_tokens_do_not_overwrite_a_reconnect(harness: StoreHarness, anna: StoredAccount) -> None:
+    again = await harness.store.save_account(account(sealed=b"by a person"))
+    with pytest.raises(Conflict, match="was reconnected in the meantime"):
+        await harness.store.save_account(replace(anna, sealed=b"renewed"), renewed_from=anna.sealed)
+    assert await harness.store.account("anna") == again
+    renewed = await harness.store.save_account(replace(again, sealed=b"renewed"), renewed_from=again.sealed)
+    assert renewed.sealed == b"renewed"
+
+
+@pytest.mark.parametrize(
+    ("state", "after"),
+    [
+        (AccountState.PAUSED, AccountState.PAUSED),
+        (AccountState.SUSPENDED, AccountState.SUSPENDED),
+        (EXPIRED, AccountState.ACTIVE),  # what was refused were the credentials before
+    ],
+)
+async def test_new_tokens_are_stored_although_the_state_has_changed(
+    harness: StoreHarness, anna: StoredAccount, state: AccountState, after: AccountState
+) -> None:
+    await harness.store.set_account_state("anna", state, "because", ME)
+    renewed = await harness.store.save_account(replace(anna, sealed=b"renewed"), renewed_from=anna.sealed)
+    assert (renewed.sealed, renewed.state) == (b"renewed", after)
+    assert await is_held(harness) is (after is not AccountState.ACTIVE)
+
+
+@pytest.mark.parametrize("state", [EXPIRED, AccountState.SUSPENDED])
+async def test_held_account_is_reported_once(harness: StoreHarness, anna: StoredAccount, state: AccountState) -> None:
+    for reason in ("first", "second"):
+        held = await harness.store.set_account_state("anna", state, reason, ME)
+    assert (held.state, held.reason) == (state, "first")
+    assert len(await list_account_events(harness)) == 2  # the change, and what it means
+    assert len(await harness.store.audit()) == 1
 
 
 async def test_other_accounts_publish_while_one_token_is_expired(harness: StoreHarness, anna: StoredAccount) -> None:
@@ -209,3 +260,11 @@ async def test_account_event_keeps_the_brand_of_its_time(harness: StoreHarness) 
     await harness.store.pause(Scope.ACCOUNT, "anna", ME)
     await harness.store.pause(Scope.CHANNEL, "mastodon", ME)
     assert [event.data.get("brand") for event in await harness.events()] == ["rosso", "rosso", "rosso", "verde", None]
+
+
+async def test_pausing_an_account_as_a_gate_pauses_the_account(harness: StoreHarness, anna: StoredAccount) -> None:
+    await harness.store.pause(Scope.ACCOUNT, anna.id, AuditContext("maria", "holidays"))
+    paused = await harness.store.account(anna.id)
+    assert (paused.state, paused.reason) == (AccountState.PAUSED, "holidays")
+    await harness.store.resume(Scope.ACCOUNT, anna.id, ME)
+    assert (await harness.store.account(anna.id)).state is AccountState.ACTIVE

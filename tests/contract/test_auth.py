@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from postino.errors import Conflict, NotFound
-from postino.rules.login_throttle import ADDRESS_POLICY, USER_POLICY, ThrottlePolicy
+from postino.rules.sign_in import ADDRESS_POLICY, USER_POLICY, ThrottlePolicy
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role, Session, User
 from postino.values.job import new_id
@@ -117,6 +117,25 @@ async def test_new_password_ends_sessions_and_sign_in_links(store: Store, clock:
     assert (await actions(store))[-1] == "user.changed"
 
 
+async def test_own_new_password_keeps_only_the_own_session(store: Store, clock: Clock) -> None:
+    ada = await store.add_user(a_user(), ME)
+    kept, other = a_session(ada, clock), a_session(ada, clock)
+    for session in (kept, other):
+        await store.start_session(session, ME)
+    changed = replace(ada, password="$argon2id$2")
+    await store.change_user(changed, ["password"], ME, old_password=ada.password, kept_session=kept.id)
+    assert await store.session(kept.id) is not None
+    assert await store.session(other.id) is None
+
+
+async def test_own_new_password_does_not_undo_an_owners_reset(store: Store, clock: Clock) -> None:
+    ada = await store.add_user(a_user(), ME)
+    await store.change_user(replace(ada, password="$argon2id$reset"), ["password"], ME)
+    with pytest.raises(Conflict, match="in the meantime"):
+        await store.change_user(replace(ada, password="$argon2id$2"), ["password"], ME, old_password=ada.password)
+    assert (await store.user(ada.id)).password == "$argon2id$reset"
+
+
 async def test_concurrent_changes_of_different_fields_are_both_kept(harness: StoreHarness) -> None:
     ada, other = await harness.store.add_user(a_user(), ME), await harness.open_another_store()
     await asyncio.gather(
@@ -201,14 +220,14 @@ async def test_concurrent_login_attempts_are_all_counted(harness: StoreHarness) 
 
 
 async def test_login_throttle_survives_a_restart_and_ends(harness: StoreHarness) -> None:
-    patience = {"ada": ThrottlePolicy(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
-    assert [await harness.store.begin_login(patience) for _ in range(2)] == [None, None]
+    policies = {"ada": ThrottlePolicy(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
+    assert [await harness.store.begin_login(policies) for _ in range(2)] == [None, None]
     again = await harness.open_another_store()
-    assert await again.begin_login(patience) == harness.clock.later(minutes=1)
+    assert await again.begin_login(policies) == harness.clock.later(minutes=1)
     harness.clock.turn(minutes=1)
-    assert await again.begin_login(patience) is None
-    assert await again.begin_login(patience) == harness.clock.later(minutes=2)
-    assert await again.begin_login({"bob": patience["ada"]}) is None
+    assert await again.begin_login(policies) is None
+    assert await again.begin_login(policies) == harness.clock.later(minutes=2)
+    assert await again.begin_login({"bob": policies["ada"]}) is None
 
 
 async def test_good_login_is_not_counted(store: Store, database: Database) -> None:

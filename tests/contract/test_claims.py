@@ -135,7 +135,7 @@ async def test_low_gets_one_slot_once_it_has_waited_a_minute(
 ) -> None:
     await harness.put_many(2, queue=Queue.LOW, account=account)
     await harness.put_many(5, queue=Queue.HIGH)
-    await harness.take(0)  # a look folds the lanes' hints, so that the poll knows how long they have waited
+    await harness.take(0)  # a claim applies the lanes' hints, so that the poll knows how long they have waited
     harness.clock.turn(seconds=waited)
     claimed = await harness.take(3, low_is_running=low_is_running)
     assert sorted(job.queue for job in claimed) == expected
@@ -173,7 +173,7 @@ async def test_marks_skip_only_earlier_jobs(harness: StoreHarness) -> None:
     early = await harness.put()
     mark = harness.clock.turn(seconds=10)
     late = await harness.put()
-    line = ("reports", Queue.DEFAULT)
+    line = ("reports", "report", Queue.DEFAULT)
     poll = await harness.store.poll("w1", marks={line: mark})
     assert [head.due_at for head in poll.heads] == [late.run_at]
     order = dataclasses.replace(await harness.order(), marks={line: mark})
@@ -213,5 +213,5 @@ async def test_worker_id_of_any_form_is_stored_unchanged(store: Store, worker: s
     await store.register_worker(WorkerInfo(id=worker, host="here", pid=7))
     (result,) = await store.workers()
     assert (result.id, result.host, result.pid, result.heartbeats) == (worker, "here", 7, 0)
-    await store.rescue({worker: 0}, lambda job, now, suspected: pytest.fail("there is no job"))
+    await store.rescue({worker: 0}, lambda job, now, is_suspect: pytest.fail("there is no job"))
     assert await store.workers() == []

@@ -8,11 +8,14 @@ import pytest
 
 from postino.errors import NotFound
 from postino.rules.claim_order import find_next_due_time
+from postino.rules.cooldown import MIN_WAIT
 from postino.rules.gates import compute_closed_gates
 from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Job, State
+from postino.values.outcome import Done
 from tests.contract.harness import ME, StoreHarness, ids
+from tests.contract.sample_posts import create, make_spec
 
 INSTANT = timedelta(microseconds=1)
 WHOSE = pytest.mark.parametrize(("scope", "name"), [(Scope.ACCOUNT, "acme"), (Scope.CHANNEL, "reports")])
@@ -64,6 +67,82 @@ async def test_cooldown_without_retry_after_starts_at_a_minute_and_doubles(
         harness.clock.turn(minutes=minutes)
 
 
+@pytest.mark.parametrize("what", ["post", "part of the running post"])
+async def test_success_of_the_account_resets_the_doubling(harness: StoreHarness, what: str) -> None:
+    async def get_wait() -> timedelta:
+        gate = await harness.store.start_cooldown(Scope.ACCOUNT, "anna", None, "429")
+        assert gate.until_at is not None
+        harness.clock.turn(seconds=(waited := gate.until_at - harness.clock()).total_seconds())
+        return waited
+
+    await create(harness.store, make_spec("anna"), make_spec("bruno"))
+    jobs = {job.account: job for job in await harness.take()}
+    assert [await get_wait() for _ in range(3)] == [timedelta(minutes=minutes) for minutes in (1, 2, 4)]
+    await harness.end(jobs["bruno"], Done(remote_id="r0"))
+    assert await get_wait() == timedelta(minutes=8), "it was another account"
+    harness.clock.turn(seconds=1)
+    if what == "post":
+        await harness.end(jobs["anna"], Done(remote_id="r1"))
+    else:
+        await harness.intend(jobs["anna"], "part 1")
+        await harness.accept(jobs["anna"], "r1", "part 1")
+    harness.clock.turn(seconds=1)
+    assert await get_wait() == timedelta(minutes=1)
+
+
+@WHOSE
+async def test_success_of_any_job_resets_the_doubling(harness: StoreHarness, scope: Scope, name: str) -> None:
+    async def get_wait() -> timedelta:
+        gate = await harness.store.start_cooldown(scope, name, None, "429")
+        assert gate.until_at is not None
+        harness.clock.turn(seconds=(waited := gate.until_at - harness.clock()).total_seconds())
+        return waited
+
+    held, free = await one_for_each(harness)
+    jobs = {job.id: job for job in await harness.take()}
+    assert [await get_wait() for _ in range(2)] == [timedelta(minutes=1), timedelta(minutes=2)]
+    harness.clock.turn(seconds=1)
+    await harness.end(jobs[free.id], Done())
+    assert await get_wait() == timedelta(minutes=4), "it was another account and channel"
+    harness.clock.turn(seconds=1)
+    await harness.end(jobs[held.id], Done())
+    harness.clock.turn(seconds=1)
+    assert await get_wait() == timedelta(minutes=1)
+
+
+@WHOSE
+@pytest.mark.parametrize("fast", [-3600, 3600])
+async def test_wait_counts_although_the_clocks_differ(
+    harness: StoreHarness, scope: Scope, name: str, fast: int
+) -> None:
+    for _ in range(8):
+        by_worker = harness.clock.later(seconds=fast)
+        gate = await harness.store.start_cooldown(scope, name, by_worker + timedelta(seconds=90), "429", by_worker)
+        assert gate.until_at == harness.clock.later(seconds=90)
+        harness.clock.turn(seconds=90)
+
+
+@WHOSE
+async def test_rate_limit_with_a_passed_time_never_doubles(harness: StoreHarness, scope: Scope, name: str) -> None:
+    for _ in range(14):
+        gate = await harness.store.start_cooldown(scope, name, harness.clock(), "429")
+        assert gate.until_at == harness.clock() + MIN_WAIT
+        harness.clock.turn(seconds=MIN_WAIT.total_seconds())
+    gate = await harness.store.start_cooldown(scope, name, None, "429")
+    assert gate.until_at == harness.clock.later(minutes=1)
+
+
+@WHOSE
+async def test_rate_limit_with_a_time_does_not_double_the_next_one(
+    harness: StoreHarness, scope: Scope, name: str
+) -> None:
+    for _ in range(8):
+        await harness.store.start_cooldown(scope, name, harness.clock.later(seconds=4), "429")
+        harness.clock.turn(seconds=5)
+    gate = await harness.store.start_cooldown(scope, name, None, "429")
+    assert gate.until_at == harness.clock.later(minutes=1)
+
+
 @WHOSE
 async def test_shorter_cooldown_does_not_cut_a_longer_one_short(harness: StoreHarness, scope: Scope, name: str) -> None:
     first = await harness.store.start_cooldown(scope, name, harness.clock.later(hours=2), "much too many")
@@ -108,7 +187,7 @@ async def test_cooldown_writes_an_event(harness: StoreHarness, scope: Scope, nam
     until_at = harness.clock.later(minutes=5)
     await harness.store.start_cooldown(scope, name, until_at, "429")
     (event,) = await harness.events()
-    assert event.type == EventType.COOLED_DOWN
+    assert event.type == EventType.COOLDOWN_STARTED
     assert event.data == {"scope": scope, "name": name, "until_at": until_at.isoformat(), "reason": "429"}
 
 

@@ -104,7 +104,7 @@ async def test_job_that_fails_after_a_replay_has_one_open_letter_with_full_histo
 
 @pytest.mark.parametrize(
     ("cause", "sentence"),
-    [(DeadLetterCause.PERMANENT, "would fail again"), (DeadLetterCause.POISON, "cannot be read")],
+    [(DeadLetterCause.PERMANENT, "or it fails again"), (DeadLetterCause.POISON, "cannot be read")],
 )
 async def test_permanent_failure_is_replayed_only_edited_or_forced(
     harness: StoreHarness, cause: DeadLetterCause, sentence: str

@@ -45,7 +45,7 @@ async def test_most_specific_time_limit_sets_the_deadline(
     assert await harness.state(job) is State.PENDING
     assert not await harness.end(job, Done()), "its worker lost it"
     (line,) = await harness.store.attempts(job.id)
-    assert line.message == "Its deadline passed before its worker ended it."
+    assert line.message == "The deadline passed before the worker ended the job."
 
 
 async def test_job_without_a_limit_has_no_deadline(harness: StoreHarness, running_job: Job) -> None:

@@ -1,8 +1,9 @@
-"""The same content published now by the same account within ten minutes is a duplicate."""
+"""The same content published now by the same account is a duplicate while the first waits, and ten minutes more."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from uuid import UUID
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from postino.errors import Conflict
 from postino.stores.postgres import Postgres
 from postino.stores.records import JobFilter
-from postino.values.outcome import Done, Reject
+from postino.stores.statement import get_statement
+from postino.values.job import State
+from postino.values.outcome import Done, Reject, Unknown
 from tests.contract.databases import only_postgres
 from tests.contract.harness import ME, StoreHarness
-from tests.contract.sample_posts import PostSpec, create, make_spec, rows
+from tests.contract.sample_posts import PostSpec, content, create, make_spec, rows
 
 
 async def click(harness: StoreHarness) -> UUID:
@@ -40,10 +43,52 @@ async def test_allowed_other_or_different_post_is_no_duplicate(harness: StoreHar
     assert made.created
 
 
-async def test_same_content_is_no_duplicate_after_ten_minutes(harness: StoreHarness) -> None:
+async def test_same_content_is_no_duplicate_ten_minutes_after_it_was_published(harness: StoreHarness) -> None:
     await click(harness)
+    assert await harness.end(await harness.take_one(), Done(remote_id="r1"))
     harness.clock.turn(minutes=10, seconds=1)
     await click(harness)
+
+
+@pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.UNCERTAIN])
+async def test_post_that_has_not_ended_counts_whatever_its_age(harness: StoreHarness, state: State) -> None:
+    first = await click(harness)
+    if state is not State.PENDING:
+        job = await harness.take_one()
+    if state is State.UNCERTAIN:
+        assert await harness.end(job, Unknown("lost"))
+    harness.clock.turn(days=3)
+    assert (await harness.store.job(first)).state is state
+    with pytest.raises(Conflict, match=f"post {first}"):
+        await click(harness)
+
+
+async def test_replayed_post_counts_while_it_waits(harness: StoreHarness) -> None:
+    first = await click(harness)
+    assert await harness.end(await harness.take_one(), Reject("no"))
+    harness.clock.turn(days=1)
+    await harness.store.replay_dead_letter(first, None, True, ME)
+    harness.clock.turn(days=1)
+    with pytest.raises(Conflict, match=f"post {first}"):
+        await click(harness)
+
+
+@only_postgres
+async def test_duplicates_are_found_through_indexes(harness: StoreHarness) -> None:
+    """Among a thousand published posts with the same content, on the same account."""
+    harness.database.sql(
+        "INSERT INTO {posts} (id, content_id, network, account, fingerprint, scheduled_at, phase, created_at, ended_at)"
+        " SELECT gen_random_uuid(), gen_random_uuid(), 'mastodon', 'anna', 'hello', at, 'completed', at, at"
+        " FROM (SELECT now() - make_interval(days => n) AS at FROM generate_series(1, 3000) AS n) AS past"
+    )
+    harness.database.sql("ANALYZE {posts}")
+    query = re.sub(r":now\b", "now()", get_statement("postgres", "find_duplicates").text)
+    query = query.replace("coalesce(now()::timestamptz, now())", "now()").replace(":seconds", "600")
+    query = query.replace(":account", "ARRAY['anna']").replace(":fingerprint", "ARRAY['hello']")
+    plan = "\n".join(line for (line,) in harness.database.sql(f"EXPLAIN {query}"))
+    assert "posts_live_duplicates" in plan
+    assert "posts_published" in plan
+    assert "Seq Scan" not in plan
 
 
 async def test_published_post_counts_as_duplicate(harness: StoreHarness) -> None:
@@ -60,13 +105,31 @@ async def test_failed_or_cancelled_post_is_no_duplicate(harness: StoreHarness) -
     await click(harness)
 
 
-async def test_scheduled_post_is_no_duplicate_before_its_time(harness: StoreHarness) -> None:
+async def test_scheduled_post_is_no_duplicate_at_any_time(harness: StoreHarness) -> None:
     await create(harness.store, make_spec(run_at=harness.clock.later(minutes=5)))
-    harness.clock.turn(minutes=4)
     await harness.store.cancel_job(await click(harness), ME)
-    harness.clock.turn(minutes=2)
-    with pytest.raises(Conflict):
-        await click(harness)
+    harness.clock.turn(minutes=6)
+    await harness.store.cancel_job(await click(harness), ME)
+    assert await harness.end(await harness.take_one(), Done(remote_id="r1"))
+    await click(harness)
+
+
+@pytest.mark.parametrize("edited", [False, True])
+async def test_scheduled_post_that_a_person_publishes_now_counts(harness: StoreHarness, edited: bool) -> None:
+    (made,) = await create(harness.store, make_spec(run_at=harness.clock.later(hours=5), fingerprint="before"))
+    if edited:
+        post, job = make_spec(fingerprint="hello")
+        await harness.store.edit_post(made.job.id, content(), post, job.payload, "another key", ME)
+    await harness.store.publish_post_now(made.job.id, ME)
+    with pytest.raises(Conflict, match=f"post {made.job.id}"):
+        await create(harness.store, make_spec(guard=True, fingerprint="hello" if edited else "before"))
+
+
+async def test_post_that_a_person_moves_to_a_later_time_no_longer_counts(harness: StoreHarness) -> None:
+    first = await click(harness)
+    await harness.store.reschedule_post(first, harness.clock.later(hours=1), "key", ME)
+    harness.clock.turn(hours=2)
+    await click(harness)
 
 
 async def test_concurrent_duplicates_have_one_winner(harness: StoreHarness) -> None:
@@ -94,7 +157,7 @@ async def test_duplicates_on_the_same_accounts_do_not_deadlock(harness: StoreHar
 async def test_duplicate_waits_for_the_uncommitted_first_post(harness: StoreHarness) -> None:
     assert isinstance(harness.store.driver, Postgres)
     post, _ = make_spec(guard=True)
-    async with harness.store.driver.open_connection_outside_pool() as first, first.transaction():
+    async with harness.store.driver.open_connection_outside_pool() as first:
         lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
         await first.execute(lock, f"{post.account} {post.fingerprint}")
         second = asyncio.create_task(create(harness.store, make_spec(guard=True)))

@@ -140,7 +140,12 @@ async def test_jobs_of_every_kind_go_in_together_and_come_back_as_they_are_store
         (later, later),
         (earlier, harness.clock()),
     ]
-    assert set(harness.database.sql("SELECT channel FROM {channels}")) == {("old",), ("new",), ("reports",), ("lanes",)}
+    assert set(harness.database.sql("SELECT DISTINCT channel FROM {channels}")) == {
+        ("old",),
+        ("new",),
+        ("reports",),
+        ("lanes",),
+    }
     hints = harness.database.sql("SELECT channel, lane, account FROM {lane_hints}")
     assert set(hints) == {("new", "@acme", "acme"), ("lanes", "@acme", "acme"), ("reports", "#shoes", None)}
 
@@ -187,7 +192,7 @@ async def test_hundred_parallel_enqueues_of_one_key_give_one_job(harness: StoreH
 async def test_callers_with_the_same_keys_in_opposite_order_wait_for_each_other(harness: StoreHarness) -> None:
     assert isinstance(harness.store.driver, Postgres)
     keys = [f"{number:02}" for number in range(9)]
-    async with harness.store.driver.open_connection_outside_pool() as caller, caller.transaction():
+    async with harness.store.driver.open_connection_outside_pool() as caller:
         await harness.store.enqueue_on(caller, [new(key="04")])  # both stop here, each holding one half if not in order
         both = asyncio.gather(
             harness.store.enqueue([new(key=key) for key in keys]),
@@ -209,7 +214,7 @@ async def test_a_job_is_found_by_its_channel_and_key(harness: StoreHarness) -> N
 @only_postgres
 async def test_wait_for_a_key_of_an_open_transaction_ends_with_the_lock_timeout(store: Store) -> None:
     assert isinstance(store.driver, Postgres)
-    async with store.driver.open_connection_outside_pool() as caller, caller.transaction():
+    async with store.driver.open_connection_outside_pool() as caller:
         await store.enqueue_on(caller, [new(key="k")])
         with pytest.raises(Blocked):
             await store.enqueue([new(key="k")], lock_timeout=0.05)

@@ -9,11 +9,12 @@ import pytest
 
 from postino.rules.gates import FOREVER
 from postino.values.gate import Scope
-from postino.values.job import Job
-from postino.values.outcome import Done
+from postino.values.job import Job, Queue
+from postino.values.outcome import Defer, Done
 from tests.contract.harness import ME, StoreHarness, ids, new
+from tests.contract.sample_posts import create, make_spec
 
-MANY = 2500  # lanes: more than one claim folds
+MANY = 2500  # lanes: more than one claim applies
 
 
 async def fill(harness: StoreHarness, brand: str | None, lanes: int) -> None:
@@ -90,6 +91,50 @@ async def test_no_slot_is_reserved_without_brands(harness: StoreHarness) -> None
     await harness.store.set_cap("reports", 5, ME)
     await fill(harness, None, 20)
     assert len(await harness.take()) == 5
+
+
+@pytest.mark.parametrize("kind", ["ignores blackouts", "is urgent"])
+async def test_what_goes_first_leaves_half_the_slots_to_other_brands(harness: StoreHarness, kind: str) -> None:
+    await harness.store.set_cap("reports", 6, ME)
+    for number in range(20):
+        await put_first(harness, kind, f"a{number}", "acme")
+    await fill(harness, "bolt", 3)
+    assert brands(await harness.take()) == {"acme": 3, "bolt": 3}
+
+
+@pytest.mark.parametrize("kind", ["ignores blackouts", "is urgent"])
+async def test_what_goes_first_gets_the_slots_that_nobody_else_needs(harness: StoreHarness, kind: str) -> None:
+    await harness.store.set_cap("reports", 6, ME)
+    for number in range(20):
+        await put_first(harness, kind, f"a{number}", "acme")
+    assert brands(await harness.take()) == {"acme": 5}
+    assert await harness.take() == []
+    await put_first(harness, kind, "b", "bolt")
+    assert brands(await harness.take()) == {"bolt": 1}
+
+
+async def test_started_jobs_of_one_brand_leave_half_the_slots_to_other_brands(harness: StoreHarness) -> None:
+    await fill(harness, "acme", 8)
+    for job in await harness.take():
+        await harness.intend(job)
+        await harness.accept(job, f"remote of {job.id}")
+        await harness.end(job, Defer(harness.clock.later(minutes=1), "not ready"))
+    await harness.store.set_cap("reports", 4, ME)
+    harness.clock.turn(hours=1)
+    await fill(harness, "bolt", 1)
+    await fill(harness, "cora", 1)
+    assert brands(await harness.take()) == {"acme": 2, "bolt": 1, "cora": 1}
+
+
+async def put_first(harness: StoreHarness, kind: str, account: str, brand: str) -> None:
+    """Queue a job that goes before the default queue."""
+    if kind == "is urgent":
+        await harness.put(account=account, brand=brand, queue=Queue.HIGH)
+    else:
+        await create(
+            harness.store,
+            make_spec(account, type="report", channel="reports", brand=brand, ignore_blackouts=True),
+        )
 
 
 async def test_concurrent_claims_never_give_one_brand_all_slots(harness: StoreHarness) -> None:

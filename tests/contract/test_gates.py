@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from postino.errors import NotFound
+from postino.rules.stored_settings import render_settings
 from postino.stores.records import AuditContext
 from postino.values.event import EventType
 from postino.values.gate import Gate, GateKind, Scope
@@ -155,29 +156,31 @@ async def test_a_cap_that_is_lifted_lets_all_run(harness: StoreHarness) -> None:
 
 
 async def test_cap_of_a_person_overrides_the_default_until_removed(harness: StoreHarness) -> None:
-    await harness.store.set_default_caps({"reports": 2, "exports": 1})
+    await harness.store.write_settings(render_settings({"reports": 2, "exports": 1}, []), "test")
     await harness.put_many(9)
     assert len(await harness.take()) == 2
     assert await harness.store.set_cap("reports", 5, ME) == 5
     assert len(await harness.take()) == 3
-    await harness.store.set_default_caps({"reports": 7})
-    assert (await harness.store.poll("w1")).gate_sources.caps == {"reports": 5, "exports": 1}
+    await harness.store.write_settings(render_settings({"reports": 7}, []), "test")
+    assert (await harness.store.poll("w1")).gate_sources.caps == {"reports": 5}
     assert await harness.take() == []
     assert await harness.store.set_cap("reports", None, ME) == 7
     assert len(await harness.take()) == 2
 
 
 async def test_cap_of_zero_is_not_the_same_as_no_cap(harness: StoreHarness) -> None:
-    await harness.store.set_default_caps({"reports": 2})
+    await harness.store.write_settings(render_settings({"reports": 2}, []), "test")
     await harness.put_many(3)
     assert await harness.store.set_cap("reports", 0, ME) == 0
     assert await harness.take() == []
 
 
 async def test_unchanged_default_caps_wait_for_no_lock(harness: StoreHarness) -> None:
-    await harness.store.set_default_caps({"reports": 2, "exports": 1})
+    await harness.store.write_settings(render_settings({"reports": 2, "exports": 1}, []), "test")
     stores = [await harness.open_another_store() for _ in range(3)]
-    await asyncio.gather(*(store.set_default_caps({"exports": 1, "reports": 2}) for store in stores))
+    await asyncio.gather(
+        *(store.write_settings(render_settings({"exports": 1, "reports": 2}, []), "test") for store in stores)
+    )
     assert (await harness.store.poll("w1")).gate_sources.caps == {"reports": 2, "exports": 1}
 
 

@@ -13,9 +13,12 @@ from postino.rules.settlement import DeadLetterCause, Settlement
 from postino.stores.records import AuditContext, DeadLetterFilter, SettledJob
 from postino.stores.store import Store
 from postino.values.event import EventType
+from postino.values.gate import Scope
 from postino.values.job import Job, State, new_id
 from postino.values.outcome import Done, Outcome, Reject, Retry, Unknown
-from tests.contract.harness import ME, POISON, StoreHarness, ids
+from postino.values.post import POST, NewPost
+from tests.contract.harness import ME, POISON, StoreHarness, ids, make_intent
+from tests.contract.sample_posts import content, create, make_spec
 
 
 class Deed(Protocol):
@@ -29,6 +32,9 @@ async def cancel(store: Store, job: Job) -> Job:
 
 
 async def edit(store: Store, job: Job) -> Job:
+    if job.type == POST:
+        post = NewPost(id=job.id, account="acme", network="mastodon", fingerprint="edited")
+        return await store.edit_post(job.id, content("edited"), post, b"edited", "edited", ME)
     return await store.edit_job(job.id, b"edited", ME)
 
 
@@ -89,7 +95,7 @@ async def test_a_rescheduled_job_may_be_dispatched_again(harness: StoreHarness, 
 @pytest.mark.parametrize(
     ("outcome", "sentence"),
     [
-        (None, "it is running now"),
+        (None, "it is running now, and its handler may have done something already; try again when it waits"),
         (Done(), "it is completed, and that is final"),
         (Reject("no"), "it failed; only an open dead letter can be replayed or discarded"),
         (Unknown("?"), "something may already have been sent; resolve it first"),
@@ -117,7 +123,7 @@ async def test_job_that_sent_something_cannot_be_changed(harness: StoreHarness, 
         "INSERT INTO {receipts} (job_id, step, number, verdict, remote_id, source, at)"
         " SELECT id, 'part 1', 1, 'accepted', 'r1', 'call', created_at FROM {jobs}"
     )
-    with pytest.raises(Conflict, match="it has already sent something"):
+    with pytest.raises(Conflict, match="at least a part of it is already done, and Postino continues with the rest"):
         await deed(harness.store, due_job)
     assert ids(await harness.take()) == {due_job.id}
 
@@ -126,6 +132,23 @@ async def test_explain_input_says_who_cancelled_the_job_and_why(harness: StoreHa
     await harness.store.cancel_job(due_job.id, AuditContext("maria", "a recall."))
     around = await harness.store.explain_input(await harness.store.job(due_job.id))
     assert (around.facts.cancelled_by, around.facts.cause) == ("by maria (a recall)", None)
+
+
+async def test_explain_input_counts_earlier_jobs_of_all_open_brands(harness: StoreHarness) -> None:
+    for brand in ("acme", "acme", "other", None):
+        await harness.put(account="ada", brand=brand)
+        harness.clock.turn(seconds=1)
+    last = await harness.put(account="ada", brand="late")
+    harness.clock.turn(seconds=1)
+
+    async def count_jobs_ahead() -> int:
+        return (await harness.store.explain_input(last)).facts.jobs_ahead
+
+    assert await count_jobs_ahead() == 4
+    await harness.store.pause(Scope.BRAND, "acme", ME)
+    assert await count_jobs_ahead() == 2
+    await harness.store.pause(Scope.BRAND, "late", ME)
+    assert await count_jobs_ahead() == 2
 
 
 async def test_explain_input_says_why_the_job_failed(harness: StoreHarness, running_job: Job) -> None:
@@ -149,6 +172,79 @@ async def test_a_job_that_does_not_exist_is_not_found(harness: StoreHarness, due
         await deed(harness.store, stranger)
     with pytest.raises(NotFound):
         await harness.store.job(new_id())
+
+
+async def take_post(harness: StoreHarness) -> Job:
+    """Return a post that a worker has just claimed."""
+    await create(harness.store, make_spec("acme"))
+    return await harness.take_one()
+
+
+async def test_cancelled_running_post_is_never_sent(harness: StoreHarness) -> None:
+    post = await take_post(harness)
+    (waiting,) = await create(harness.store, make_spec("acme", fingerprint="another"))
+    cancelled = await harness.store.cancel_job(post.id, ME)
+    assert (cancelled.state, cancelled.attempts, cancelled.token) == (State.CANCELLED, 0, None)
+    assert await harness.intend(post) is None, "its worker may not send it"
+    assert await harness.remember(post, "container") is None
+    assert not await harness.end(post, Done(None, "r1"))
+    assert await harness.store.job(post.id) == cancelled
+    assert ids(await harness.take()) == {waiting.job.id}, "its account is free"
+    assert EventType.POST_CANCELLED in await harness.list_event_types(post.id)
+
+
+@pytest.mark.parametrize("deed", BEFORE_SENDING)
+async def test_running_post_whose_request_may_have_left_is_not_changed(harness: StoreHarness, deed: Deed) -> None:
+    post = await take_post(harness)
+    await harness.intend(post)
+    with pytest.raises(Conflict, match="its request may have left already; if the network refuses it, it waits"):
+        await deed(harness.store, post)
+    await harness.refuse(post)
+    assert (await harness.store.cancel_job(post.id, ME)).state is State.CANCELLED, "the network refused it"
+
+
+@pytest.mark.parametrize("deed", BEFORE_SENDING)
+async def test_refusal_for_a_partly_published_thread_says_that_the_rest_follows(
+    harness: StoreHarness, deed: Deed
+) -> None:
+    post = await take_post(harness)
+    await harness.intend(post, "part 1")
+    await harness.accept(post, "r1", "part 1")
+    sentence = "at least a part of it is already published, and Postino continues with the rest"
+    with pytest.raises(Conflict, match=sentence):
+        await deed(harness.store, post)
+    await harness.intend(post, "part 2")
+    with pytest.raises(Conflict, match=sentence):
+        await deed(harness.store, post)
+    await harness.refuse(post, "part 2")
+    assert await harness.end(await harness.store.job(post.id), Retry("later"))
+    with pytest.raises(Conflict, match=sentence):
+        await deed(harness.store, post)
+    harness.clock.turn(hours=1)
+    again = await harness.take_one()
+    await harness.intend(again, "part 2", number=2)
+    assert await harness.end(await harness.store.job(again.id), Unknown("?"))
+    with pytest.raises(Conflict, match="a part of it is already published, and another part may be; resolve the post"):
+        await deed(harness.store, again)
+
+
+@pytest.mark.parametrize("deed", [edit, reschedule])
+async def test_running_post_can_be_cancelled_but_not_changed(harness: StoreHarness, deed: Deed) -> None:
+    post = await take_post(harness)
+    with pytest.raises(Conflict, match="it is being published now; cancel it, or try again when it waits"):
+        await deed(harness.store, post)
+
+
+async def test_cancel_and_intent_race_has_one_winner(harness: StoreHarness) -> None:
+    other = await harness.open_another_store()
+    for number in range(10):
+        await create(harness.store, make_spec(f"acme{number}"))
+        post = await harness.take_one()
+        cancelled, entries = await asyncio.gather(
+            harness.store.cancel_job(post.id, ME), other.record_intents([make_intent(post)]), return_exceptions=True
+        )
+        assert isinstance(entries, list)
+        assert isinstance(cancelled, Conflict) == (entries[0] is not None)
 
 
 async def test_cancel_and_claim_race_has_one_winner(harness: StoreHarness) -> None:

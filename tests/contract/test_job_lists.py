@@ -12,7 +12,7 @@ from postino.values.outcome import Defer, Done, Reject, Unknown
 from tests.contract.harness import ME, POISON, StoreHarness, ids
 
 
-async def test_all_jobs_view_has_live_and_finished_jobs_once_each(harness: StoreHarness) -> None:
+async def test_all_jobs_view_has_unfinished_and_finished_jobs_once_each(harness: StoreHarness) -> None:
     done = await harness.run(Done(), channel="a")
     dead = await harness.run(Reject("no"), channel="b")
     replayed = await harness.run(Reject("no"), channel="c")
@@ -54,7 +54,7 @@ async def test_jobs_are_listed_by_every_filter(harness: StoreHarness) -> None:
         (JobFilter(type="one"), {"x"}),
         (JobFilter(channel="y"), {"y"}),
         (JobFilter(account="a"), {"x"}),
-        (JobFilter(brand="b"), {"x"}),
+        (JobFilter(brands=("b",)), {"x"}),
         (JobFilter(queue=Queue.HIGH), {"x"}),
         (JobFilter(parent_id=parent.id), {"y"}),
         (JobFilter(parent_id=child.id), set()),
@@ -88,7 +88,7 @@ async def test_jobs_are_listed_newest_first_and_page_by_page(harness: StoreHarne
     assert [job.id for job in [*first, *rest]] == newest_first
 
 
-async def test_depths_count_live_jobs_by_channel_queue_and_state(harness: StoreHarness) -> None:
+async def test_depths_count_unfinished_jobs_by_channel_queue_and_state(harness: StoreHarness) -> None:
     oldest_at = harness.clock()
     await harness.put_many(2)
     harness.clock.turn(minutes=1)

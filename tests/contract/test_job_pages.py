@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from postino.stores.operations import jobs
+from postino.stores.operations import jobs, pagination
 from postino.stores.records import JobFilter
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Done, Reject
@@ -19,11 +19,11 @@ ASKED = [
     JobFilter(channel="b"),
     JobFilter(account="anna"),
     JobFilter(queue=Queue.HIGH),
-    JobFilter(brand="rosso"),
+    JobFilter(brands=("rosso",)),
     JobFilter(brands=("rosso", "verde"), channel="a"),
     JobFilter(brands=()),
     JobFilter(states=(State.RUNNING,)),
-    JobFilter(states=(State.RUNNING, State.UNCERTAIN), brand="rosso"),
+    JobFilter(states=(State.RUNNING, State.UNCERTAIN), brands=("rosso",)),
     JobFilter(states=(State.PENDING,), channel="a"),
     JobFilter(states=(State.FAILED, State.COMPLETED)),
     JobFilter(states=(State.FAILED, State.PENDING), account="anna"),
@@ -66,6 +66,20 @@ async def test_pages_of_jobs_equal_the_whole_list(
         for limit in (1, 2, 50):
             assert await every_page(harness, replace(item, limit=limit)) == whole, item
     assert len(await harness.store.jobs(JobFilter(limit=100))) == 13
+
+
+@pytest.mark.parametrize("most", [0, 1, 5])
+async def test_pages_cut_by_their_bytes_have_every_job_once(
+    harness: StoreHarness, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (jobs, pagination):
+        monkeypatch.setattr(module, "MAX_PAGE_BYTES", most)
+    await crowd(harness)
+    for item in ASKED:
+        whole = await harness.store.jobs(replace(item, limit=100))
+        assert await every_page(harness, replace(item, limit=50)) == whole, item
+    page = await harness.store.jobs_page(JobFilter(limit=50))
+    assert 0 < len(page.jobs) < 13
 
 
 async def test_page_reads_a_bounded_number_of_jobs(harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:

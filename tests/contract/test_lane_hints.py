@@ -103,16 +103,16 @@ async def test_job_enqueued_while_its_gate_opens_is_claimed(harness: StoreHarnes
     """The lane is new: the transaction that opens the gate cannot see it during the claim."""
     await harness.store.pause(Scope.BRAND, "shoes", ME)
     job = await harness.put(account="acme", brand="shoes")
-    with psycopg.connect(database.url) as folding:
+    with psycopg.connect(database.url) as claiming:
         driver = harness.store.driver
         assert isinstance(driver, Postgres)
         order = await harness.order(free=0)
-        drive(claims.claim(order), lambda query: driver.execute_with_psycopg(folding, query))
+        drive(claims.claim(order), lambda query: driver.execute_with_psycopg(claiming, query))
         with ThreadPoolExecutor() as pool:
             resumed = pool.submit(resume, database.url, driver)
             until_done_or_waiting(resumed, database)
             assert not resumed.done(), "it waits for the lane to be seen"
-            folding.commit()
+            claiming.commit()
             resumed.result(timeout=10)
     assert ids(await harness.take()) == {job.id}
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import time
+from uuid import uuid4
 
 import pytest
 
+from postino.rules.blackout import Blackout
 from postino.values.gate import Scope
 from postino.values.job import Queue, State
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
@@ -140,17 +143,48 @@ async def test_the_database_itself_refuses_a_second_running_job_of_an_account(ha
         )
 
 
-async def test_a_lane_whose_head_is_of_a_paused_brand_holds_up_no_other_account(harness: StoreHarness) -> None:
-    await harness.store.pause(Scope.BRAND, "red", ME)
+async def test_paused_brand_holds_only_its_own_jobs_of_a_lane(harness: StoreHarness) -> None:
     held = await harness.put(account="mixed", brand="red")
     harness.clock.turn(seconds=1)
     behind = await harness.put(account="mixed", brand="blue")
-    harness.clock.turn(seconds=1)
-    other = await harness.put(account="other", brand="blue")
-    # The held lane is one skipped row, however often one looks; what waits behind its head keeps its place.
-    assert [ids(await harness.take(free=1)) for _ in range(3)] == [{other.id}, set(), set()]
+    await harness.store.pause(Scope.BRAND, "red", ME)
+    (claimed,) = await harness.take()
+    assert claimed.id == behind.id
+    assert await harness.end(claimed, Done())
+    assert await harness.take() == []
     await harness.store.resume(Scope.BRAND, "red", ME)
-    for job in (held, behind):
-        (next_one,) = await harness.take(free=1)
-        assert next_one.id == job.id
-        assert await harness.end(next_one, Done())
+    assert ids(await harness.take()) == {held.id}
+
+
+async def test_blackout_of_a_brand_holds_only_its_own_jobs_of_a_lane(harness: StoreHarness) -> None:
+    """It begins while the lane is due."""
+    await harness.put(account="mixed", brand="red")
+    behind = await harness.put(account="mixed", brand="blue")
+    assert await harness.take(free=0) == []
+    always = Blackout(id=uuid4(), scope=Scope.BRAND, name="red", start=time(0), end=time(0), timezone="UTC")
+    await harness.store.add_blackout(always, ME)
+    assert ids(await harness.take()) == {behind.id}
+
+
+async def test_brand_that_uses_its_slots_holds_only_its_own_jobs_of_a_lane(harness: StoreHarness) -> None:
+    await harness.store.set_cap("reports", 2, ME)
+    await harness.put(account="other", brand="red")
+    assert len(await harness.take()) == 1
+    await harness.put(account="mixed", brand="red")
+    harness.clock.turn(seconds=1)
+    behind = await harness.put(account="mixed", brand="blue")
+    assert ids(await harness.take()) == {behind.id}
+
+
+@pytest.mark.parametrize("brands", [("red", "blue"), ("blue", "red"), (None, "red"), ("red", None)])
+async def test_open_brands_share_a_lane_in_the_order_of_their_jobs(
+    harness: StoreHarness, brands: tuple[str | None, str | None]
+) -> None:
+    jobs = []
+    for brand in brands:
+        jobs.append(await harness.put(account="mixed", brand=brand))
+        harness.clock.turn(seconds=1)
+    for job in jobs:
+        (claimed,) = await harness.take()
+        assert claimed.id == job.id
+        assert await harness.end(claimed, Done())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from postino.rules import settlement
-from postino.values.job import Job, State
+from postino.values.gate import Scope
+from postino.values.job import Job, State, new_id
 from postino.values.ledger import Ledger
 from postino.values.outcome import Done, Reject, Retry, Unknown
-from tests.contract.harness import StoreHarness, make_intent
+from tests.contract.harness import ME, StoreHarness, ids, make_intent
 
 NEAR = timedelta(milliseconds=1)  # SQLite computes instants in milliseconds
 
@@ -141,7 +143,7 @@ async def test_intents_of_many_jobs_are_written_together_each_by_its_own_fence(h
 
 async def test_two_intents_of_one_job_at_once_are_both_written(harness: StoreHarness, running_job: Job) -> None:
     """Whoever does two visible things at once must not do one of them without a trace."""
-    results = [make_intent(running_job, "first"), make_intent(running_job, "second", position=1, settles_within=50.0)]
+    results = [make_intent(running_job, "first"), make_intent(running_job, "second", position=1, lookup_delay=50.0)]
     entries = await harness.store.record_intents(results)
     assert [entry and entry.step for entry in entries] == ["first", "second"]
     assert (await harness.store.ledger(running_job.id)).intents == tuple(entries)
@@ -150,25 +152,53 @@ async def test_two_intents_of_one_job_at_once_are_both_written(harness: StoreHar
     )
 
 
-async def test_job_that_was_sent_stays_sent(harness: StoreHarness, running_job: Job) -> None:
-    await harness.intend(running_job)
-    await harness.refuse(running_job)
+async def test_job_whose_calls_were_all_refused_cannot_be_live(harness: StoreHarness, running_job: Job) -> None:
+    for number in (1, 2):
+        await harness.intend(running_job, number=number)
+    await harness.refuse(running_job, number=2)
+    assert (await harness.store.job(running_job.id)).may_be_live, "the first call is in doubt"
+    await harness.refuse(running_job, number=1)
     job = await harness.store.job(running_job.id)
-    assert (job.may_be_live, job.lookup_at) == (True, None)
+    assert (job.may_be_live, job.lookup_at) == (False, None)
     assert await harness.end(job, Retry("busy"))
-    assert (await harness.store.job(job.id)).may_be_live
     harness.clock.turn(hours=1)
     again = await harness.take_one()
-    assert again.may_be_live
-    assert await harness.end(again, Reject("no"))
+    assert not again.may_be_live
+    await harness.intend(again, number=3)
     assert (await harness.store.job(job.id)).may_be_live
 
 
-async def test_steps_and_intents_move_the_deadline_on(harness: StoreHarness, running_job: Job) -> None:
+async def test_job_with_an_accepted_part_may_be_live_whatever_else_is_refused(
+    harness: StoreHarness, running_job: Job
+) -> None:
+    await harness.intend(running_job, "part 1")
+    await harness.accept(running_job, "r1", "part 1")
+    await harness.intend(running_job, "part 2")
+    await harness.refuse(running_job, "part 2")
+    job = await harness.store.job(running_job.id)
+    assert (job.may_be_live, job.lookup_at) == (True, None)
+
+
+async def test_late_refusal_moves_an_uncertain_job_back_into_its_lane(harness: StoreHarness) -> None:
+    job = await harness.add_uncertain_job(account="acme")
+    await harness.store.pause(Scope.ACCOUNT, "acme", ME)
+    await harness.refuse(job)
+    known = await harness.store.job(job.id)
+    assert (known.may_be_live, known.lookup_at, known.run_at) == (False, None, harness.clock())
+    assert await harness.take(worker="w2") == [], "nothing of it is out"
+    await harness.store.resume(Scope.ACCOUNT, "acme", ME)
+    assert ids(await harness.take(worker="w2")) == {job.id}
+
+
+async def test_steps_intents_and_progress_move_the_deadline_on(harness: StoreHarness, running_job: Job) -> None:
     await harness.store.save_step(running_job, "container", 0, "1", done=True, limit=30.0)
     harness.clock.turn(seconds=29)
     assert await harness.store.rescue({}, settlement.rescue_job) == []
     await harness.store.record_intents([make_intent(running_job, position=1, limit=30.0)])
+    harness.clock.turn(seconds=29)
+    assert await harness.store.rescue({}, settlement.rescue_job) == []
+    await harness.store.extend_deadline(running_job, 30.0)
+    await harness.store.extend_deadline(replace(running_job, token=new_id()), 300.0)
     harness.clock.turn(seconds=29)
     assert await harness.store.rescue({}, settlement.rescue_job) == []
     harness.clock.turn(seconds=2)

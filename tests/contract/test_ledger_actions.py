@@ -52,7 +52,7 @@ async def test_job_refused_every_time_counts_as_not_sent(harness: StoreHarness, 
     await harness.intend(job)
     await harness.refuse(job)
     assert await harness.end(await harness.store.job(job.id), Defer(harness.clock.later(hours=1), "later"))
-    assert (await harness.store.job(job.id)).may_be_live
+    assert not (await harness.store.job(job.id)).may_be_live
     match deed:
         case "cancel":
             assert (await harness.store.cancel_job(job.id, ME)).state is State.CANCELLED
@@ -106,11 +106,16 @@ async def test_resolving_as_live_records_the_receipt_of_the_person(harness: Stor
         None,
         True,
     )
-    (fact,) = (await harness.store.ledger(job.id)).receipts
-    assert (fact.step, fact.number, fact.verdict, fact.source) == ("post", 1, Verdict.ACCEPTED, ReceiptSource.PERSON)
-    assert (fact.why, fact.at) == ("because", said_at)
-    assert fact.receipt is not None
-    assert fact.receipt.remote_id == "r1"
+    (entry,) = (await harness.store.ledger(job.id)).receipts
+    assert (entry.step, entry.number, entry.verdict, entry.source) == (
+        "post",
+        1,
+        Verdict.ACCEPTED,
+        ReceiptSource.PERSON,
+    )
+    assert (entry.why, entry.at) == ("because", said_at)
+    assert entry.receipt is not None
+    assert entry.receipt.remote_id == "r1"
     assert ids(await harness.take(worker="w2")) == {job.id}, "it goes on by itself"
     assert (await harness.list_event_types(job.id))[-1] == EventType.RESOLVED
     (line,) = await harness.store.audit()
@@ -157,8 +162,8 @@ async def test_send_again_refuses_every_open_intent_of_the_step_in_doubt(
     resolved = await harness.store.resolve_job(job.id, Retry("again"), ME)
     assert (resolved.state, resolved.lookup_at) == (State.PENDING, None)
     known = await harness.store.ledger(job.id)
-    results = [fact for fact in known.receipts if fact.source is ReceiptSource.PERSON]
-    assert [(fact.step, fact.number, fact.verdict) for fact in results] == [("part 2", 1, Verdict.REFUSED)]
+    results = [entry for entry in known.receipts if entry.source is ReceiptSource.PERSON]
+    assert [(entry.step, entry.number, entry.verdict) for entry in results] == [("part 2", 1, Verdict.REFUSED)]
     assert get_step_status(known, "part 2") == ReadyToSend(2)
     assert isinstance(get_step_status(known, "part 1"), Accepted)
 
@@ -166,7 +171,7 @@ async def test_send_again_refuses_every_open_intent_of_the_step_in_doubt(
 async def test_send_again_waits_until_no_earlier_request_can_arrive(harness: StoreHarness) -> None:
     await harness.put()
     job = await harness.take_one()
-    await harness.intend(job, send_within=10, settles_within=50)
+    await harness.intend(job, send_within=10, lookup_delay=50)
     await harness.kill("w1")
     await harness.store.resolve_job(job.id, Retry("again"), ME)
     await harness.hire("w2")
@@ -184,9 +189,9 @@ async def test_send_again_covers_several_lost_calls_of_one_step(harness: StoreHa
     await harness.refuse(job, number=2)
     await harness.kill("w1")
     resolved = await harness.store.resolve_job(job.id, Retry("again"), ME)
-    assert (resolved.state, resolved.lookup_at, resolved.may_be_live) == (State.PENDING, None, True)
+    assert (resolved.state, resolved.lookup_at, resolved.may_be_live) == (State.PENDING, None, False)
     known = await harness.store.ledger(job.id)
-    assert [(fact.number, fact.source) for fact in sorted(known.receipts, key=get_number)] == [
+    assert [(entry.number, entry.source) for entry in sorted(known.receipts, key=get_number)] == [
         (1, ReceiptSource.PERSON), (2, ReceiptSource.CALL), (3, ReceiptSource.PERSON),
     ]  # fmt: skip
     assert get_step_status(known, "post") == ReadyToSend(4)
@@ -199,8 +204,8 @@ async def test_resolving_as_live_with_several_lost_calls_is_about_the_last(harne
         await harness.intend(job, number=number)
     await harness.kill("w1")
     assert (await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)).lookup_at is None
-    (fact,) = (await harness.store.ledger(job.id)).receipts
-    assert fact.number == 2
+    (entry,) = (await harness.store.ledger(job.id)).receipts
+    assert entry.number == 2
 
 
 async def test_giving_up_records_no_fact_about_the_network(harness: StoreHarness) -> None:
@@ -248,7 +253,7 @@ async def test_replay_starts_from_the_first_step_if_nothing_was_sent(harness: St
     known = await harness.store.ledger(job.id)
     assert known.steps == ()
     assert get_step_status(known, "post") == ReadyToSend(2), "what was refused stays refused"
-    assert (job.payload, job.may_be_live, job.lookup_at) == (b"better", True, None)
+    assert (job.payload, job.may_be_live, job.lookup_at) == (b"better", False, None)
 
 
 async def test_replay_of_half_a_thread_continues_and_cannot_be_edited(harness: StoreHarness) -> None:
@@ -287,5 +292,5 @@ async def test_a_replay_after_a_late_receipt_finds_it(harness: StoreHarness) -> 
     assert isinstance(get_step_status(await harness.store.ledger(job.id), "post"), Accepted)
 
 
-def get_number(fact: ReceiptEntry) -> int:
-    return fact.number
+def get_number(entry: ReceiptEntry) -> int:
+    return entry.number

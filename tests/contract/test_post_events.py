@@ -223,6 +223,7 @@ async def test_a_job_that_is_no_post_has_no_events_of_posts(harness: StoreHarnes
     [
         (AccountState.TOKEN_EXPIRED, EventType.ACCOUNT_TOKEN_EXPIRED),
         (AccountState.SUSPENDED, EventType.ACCOUNT_SUSPENDED),
+        (AccountState.LOCKED, EventType.ACCOUNT_LOCKED),
     ],
 )
 async def test_a_held_account_is_reported_once(harness: StoreHarness, state: AccountState, type_: EventType) -> None:

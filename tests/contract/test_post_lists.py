@@ -203,3 +203,19 @@ async def test_publish_now_goes_first_and_can_ignore_blackouts(
     assert not (
         await harness.store.reschedule_post(made.job.id, harness.clock.later(hours=2), "key", ME)
     ).ignore_blackouts
+
+
+async def test_cursor_of_a_limited_caller_is_no_post_of_another_brand(
+    harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan that stops early returns its last place as the cursor: it must not walk the posts of a foreign account."""
+    monkeypatch.setattr(post_lists, "MAX_SCANNED", 4)
+    for number in range(8):
+        later = harness.clock.later(minutes=number)
+        new = make_spec("theirs", fingerprint=str(number), run_at=later, brand="verde", channel="mastodon")
+        await create(harness.store, new)
+    every: list[dict[str, Any]] = [{}, {"from_at": harness.clock.later(days=-1)}, {"states": (State.PENDING,)}]
+    for filters in every:
+        limited = PostFilter(account="theirs", brands=frozenset(["rosso"]), limit=1, **filters)
+        page = await harness.store.posts_page(limited)
+        assert (page.posts, page.next) == ([], None)

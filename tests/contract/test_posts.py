@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from postino.config import RetentionConfig
-from postino.errors import Conflict, NotFound
+from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.settlement import DeadLetterCause
 from postino.values.event import EventType
 from postino.values.job import State, new_id
@@ -280,6 +280,27 @@ async def test_a_finished_and_a_replayed_post_are_each_listed_once(harness: Stor
     assert await harness.end(await harness.take_one(), Done(remote_id="r1"))
     (post,) = await harness.store.posts(PostFilter())
     assert (post.job.state, post.job.remote_id) == (State.COMPLETED, "r1")
+
+
+@pytest.mark.parametrize("force", [False, True])
+async def test_replay_of_a_post_never_replaces_its_payload(harness: StoreHarness, force: bool) -> None:
+    (made,) = await create(harness.store, make_spec(payload=b'{"text": "hello"}'))
+    assert await harness.end(await harness.take_one(), Reject("no"))
+    before = await harness.store.post(made.job.id)
+    with pytest.raises(WrongUse, match="create a new post") as raised:
+        await harness.store.replay_dead_letter(made.job.id, b'{"text": "other"}', force, ME)
+    assert raised.value.field == "payload"
+    assert await harness.store.post(made.job.id) == before
+    await harness.store.replay_dead_letter(made.job.id, None, True, ME)
+    assert (await harness.take_one()).payload == made.job.payload
+
+
+async def test_payload_of_a_waiting_post_changes_only_with_its_content(harness: StoreHarness) -> None:
+    (made,) = await create(harness.store, make_spec())
+    with pytest.raises(WrongUse, match="postino posts edit"):
+        await harness.store.edit_job(made.job.id, b"other", ME)
+    assert (await harness.store.job(made.job.id)).payload == made.job.payload
+    assert await harness.store.audit() == []
 
 
 async def test_replayed_missed_post_has_no_deadline(harness: StoreHarness) -> None:

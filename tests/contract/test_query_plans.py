@@ -8,7 +8,7 @@ import pytest
 
 from postino.stores.statement import Operation, each, get_statement
 from tests.contract import backlogs
-from tests.contract.backlogs import FEW, Crowd, Measured, create_backlog, fill, measure_claim
+from tests.contract.backlogs import FEW, Crowd, Measured, create_backlog, fill, measure_claim, take_hints
 from tests.contract.databases import PostgresDatabase, SqliteDatabase, only_postgres, only_sqlite
 from tests.crash.points import EVERYTHING
 
@@ -17,11 +17,13 @@ FEW_PAGES = 300  # some fifteen for each of ten jobs, mostly to write them; walk
 ANALYSED = pytest.mark.parametrize("analysed", [True, False] if EVERYTHING else [False])
 BESIDE: dict[Crowd, list[tuple[str, bool]]] = {
     backlogs.open_breaker: [("other", False), ("other", True)],
+    backlogs.broken_services: [("other", False), ("other", True), ("posts", True)],
     backlogs.cooled_accounts: [("other", False), ("other", True), ("posts", True)],
     backlogs.cooled_brands: [("other", False), ("other", True), ("posts", True)],
     backlogs.blackout_of_a_brand: [("other", False), ("other", True), ("posts", True)],
     backlogs.paused_brand: [("other", False), ("other", True), ("posts", True)],
     backlogs.paused_account: [("other", False), ("other", True), ("posts", True)],
+    backlogs.unhandled_types: [("other", False), ("other", True), ("posts", True)],
 }
 
 
@@ -81,12 +83,23 @@ async def test_lane_with_a_backlog_is_updated_in_few_pages(database: PostgresDat
     assert measured.touched["update_lane_due"] <= FEW_PAGES
 
 
+@only_postgres
+async def test_due_lane_is_found_without_reading_its_channel(database: PostgresDatabase) -> None:
+    """A new table, of which the planner knows nothing yet: it must not believe that a channel has few lanes."""
+    fill(database, "posts", 200, account="'a' || number")
+    await take_hints(database)
+    jobs, measured = measure_claim(database, "posts", lanes=True)
+    assert len(jobs) == FEW
+    assert measured.discarded["lock_ready_lanes"] == 0
+
+
 @only_sqlite
 @pytest.mark.parametrize(
     "name",
     [
         "claim_started_jobs", "claim_bulk_jobs", "claim_lane_jobs", "count_running_jobs", "find_jobs_by_key", "get_job",
-        "lock_started_jobs", "update_lane_due", "settle_completed", "settle_finished", "settle_live", "find_settled",
+        "lock_started_jobs", "update_lane_due", "settle_completed", "settle_finished", "settle_unfinished",
+        "find_settled", "take_outage_posts", "count_probes",
     ],
 )  # fmt: skip
 def test_sqlite_reads_jobs_through_an_index(database: SqliteDatabase, name: str) -> None:

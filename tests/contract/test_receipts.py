@@ -13,7 +13,7 @@ from postino.values.job import Job, State, new_id
 from postino.values.ledger import ReceiptEntry, ReceiptSource, Verdict
 from postino.values.outcome import Done, Reject, Retry, Unknown
 from postino.values.provider import Receipt
-from tests.contract.harness import ME, StoreHarness, ids
+from tests.contract.harness import ME, StoreHarness, ids, make_intent
 
 LANES = pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "shoes"}])
 
@@ -24,9 +24,9 @@ async def test_fact_ends_the_doubt_and_is_stored_as_given(harness: StoreHarness,
     noted = await harness.accept(running_job, "r1")
     assert (noted.lookup_at, noted.held_by, noted.is_duplicate) == (None, None, False)
     assert (await harness.store.job(running_job.id)).lookup_at is None
-    (fact,) = (await harness.store.ledger(running_job.id)).receipts
+    (entry,) = (await harness.store.ledger(running_job.id)).receipts
     receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
-    assert fact == ReceiptEntry(
+    assert entry == ReceiptEntry(
         step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt, at=told_at
     )
 
@@ -55,8 +55,8 @@ async def test_fact_recorded_twice_is_stored_once(harness: StoreHarness, running
     await harness.accept(running_job, "r1")
     harness.clock.turn(minutes=1)
     assert not (await harness.accept(running_job, "r1", source=ReceiptSource.LOOKUP)).is_duplicate
-    (fact,) = (await harness.store.ledger(running_job.id)).receipts
-    assert fact.source is ReceiptSource.CALL
+    (entry,) = (await harness.store.ledger(running_job.id)).receipts
+    assert entry.source is ReceiptSource.CALL
     assert await harness.list_event_types(running_job.id) == []
 
 
@@ -64,20 +64,20 @@ async def test_fact_recorded_twice_is_stored_once(harness: StoreHarness, running
 async def test_refusal_with_any_text_is_stored(harness: StoreHarness, running_job: Job, why: str) -> None:
     await harness.intend(running_job)
     assert (await harness.refuse(running_job, why=why)).lookup_at is None
-    (fact,) = (await harness.store.ledger(running_job.id)).receipts
-    assert fact.why is not None
-    assert fact.why[:2] == why[:2]
+    (entry,) = (await harness.store.ledger(running_job.id)).receipts
+    assert entry.why is not None
+    assert entry.why[:2] == why[:2]
 
 
 async def test_receipt_with_any_text_is_stored(harness: StoreHarness, running_job: Job) -> None:
     await harness.intend(running_job)
     receipt = Receipt(remote_id="r\x001\ud83d", url="https://there/\x00", data={"nul": "\x00", "half": "\ud83d"})
-    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
-    assert (await harness.store.record_receipt(running_job.id, fact)).lookup_at is None
+    entry = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
+    assert (await harness.store.record_receipt(running_job.id, entry)).lookup_at is None
     (known,) = (await harness.store.ledger(running_job.id)).receipts
     assert known.receipt is not None
     assert known.receipt.data == {"nul": "\x00", "half": "\ud83d"}
-    assert not (await harness.store.record_receipt(running_job.id, fact)).is_duplicate
+    assert not (await harness.store.record_receipt(running_job.id, entry)).is_duplicate
 
 
 async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(harness: StoreHarness) -> None:
@@ -104,8 +104,8 @@ async def test_a_fact_is_accepted_after_the_job_has_ended(
 
 async def test_fact_about_a_pruned_job_is_stored(harness: StoreHarness) -> None:
     gone = new_id()
-    fact = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
-    assert (await harness.store.record_receipt(gone, fact)).lookup_at is None
+    entry = ReceiptEntry(step="post", number=1, verdict=Verdict.REFUSED, source=ReceiptSource.CALL)
+    assert (await harness.store.record_receipt(gone, entry)).lookup_at is None
     assert len((await harness.store.ledger(gone)).receipts) == 1
 
 
@@ -172,6 +172,45 @@ async def test_the_same_id_elsewhere_is_another_post(harness: StoreHarness, else
         assert (await harness.accept(job, "r1")).held_by is None
 
 
+async def test_the_same_id_in_another_scope_is_another_post(harness: StoreHarness) -> None:
+    """Each chat numbers its messages from 1. A receipt belongs to the chat of its intent, however late it comes."""
+    first, second, third = await harness.put_many(3, brand="shoes")
+    claimed = {job.id: job for job in await harness.take()}
+    for job, scope in ((first, "old chat"), (second, "new chat"), (third, "old chat")):
+        assert await harness.store.record_intents([make_intent(claimed[job.id], id_scope=scope)]) != [None]
+    assert (await harness.accept(second, "1")).held_by is None
+    assert (await harness.accept(first, "1", source=ReceiptSource.PERSON)).held_by is None
+    assert (await harness.accept(third, "1")).held_by == first.id
+    assert await harness.store.remote_ids_of_others(third, ["1", "2"], "old chat") == {"1"}
+    assert await harness.store.remote_ids_of_others(second, ["1", "2"], "new chat") == set()
+    assert await harness.store.remote_ids_of_others(second, ["1", "2"]) == set()
+
+
+async def test_response_says_where_the_id_of_a_named_chat_is_unique(harness: StoreHarness) -> None:
+    """A channel that is deleted and made again under the same name numbers its messages from 1 again."""
+    jobs = await harness.put_many(5, brand="shoes")
+    claimed = {job.id: job for job in await harness.take()}
+    for job in jobs:
+        assert await harness.store.record_intents([make_intent(claimed[job.id], id_scope="@news")]) != [None]
+
+    async def accept(job: Job, remote_id: str, chat: int | None) -> UUID | None:
+        """Store the receipt of a response from this chat, or of a person, who knows the name only."""
+        receipt = Receipt(remote_id=remote_id, id_scope=None if chat is None else f"@news {chat}")
+        source = ReceiptSource.PERSON if chat is None else ReceiptSource.CALL
+        entry = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=source, receipt=receipt)
+        return (await harness.store.record_receipt(job.id, entry)).held_by
+
+    assert await accept(jobs[0], "7", -1001) is None
+    harness.clock.turn(seconds=1)
+    assert await accept(jobs[1], "7", -1002) is None, "the new channel"
+    assert await accept(jobs[2], "7", -1002) == jobs[1].id
+    # A person means the channel that was published to last.
+    assert await accept(jobs[2], "7", None) == jobs[1].id
+    assert await accept(jobs[2], "8", None) is None
+    assert await accept(jobs[3], "8", None) == jobs[2].id
+    assert await harness.store.remote_ids_of_others(jobs[3], ["7", "8"], "@news -1002") == {"7", "8"}
+
+
 async def test_concurrent_claims_of_a_remote_id_have_one_winner(harness: StoreHarness) -> None:
     jobs = await harness.put_many(2)
     await harness.take()
@@ -179,8 +218,10 @@ async def test_concurrent_claims_of_a_remote_id_have_one_winner(harness: StoreHa
 
     async def claim(store_number: int) -> UUID | None:
         receipt = Receipt(remote_id="r1")
-        fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
-        return (await others[store_number].record_receipt(jobs[store_number].id, fact)).held_by
+        entry = ReceiptEntry(
+            step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt
+        )
+        return (await others[store_number].record_receipt(jobs[store_number].id, entry)).held_by
 
     held_by = await asyncio.gather(claim(0), claim(1))
     assert sorted(held_by, key=str) in ([jobs[0].id, None], [jobs[1].id, None])

@@ -75,7 +75,7 @@ async def test_jobs_of_an_unregistered_worker_are_rescued(harness: StoreHarness,
 async def test_job_in_doubt_of_a_dead_worker_is_claimed_only_for_a_lookup(
     harness: StoreHarness, running_job: Job
 ) -> None:
-    await harness.intend(running_job, send_within=10, settles_within=50)
+    await harness.intend(running_job, send_within=10, lookup_delay=50)
     (ending,) = await harness.kill("w1")
     job = await harness.store.job(running_job.id)
     assert ending.job.may_be_live
@@ -105,7 +105,7 @@ async def test_second_death_counts_only_against_the_running_job(harness: StoreHa
     assert (await harness.store.job(innocent.id)).rescues == 1
 
 
-async def test_a_job_that_kills_three_workers_is_quarantined(harness: StoreHarness, due_job: Job) -> None:
+async def test_a_job_that_kills_three_workers_fails_as_worker_killer(harness: StoreHarness, due_job: Job) -> None:
     for life in range(3):
         assert await harness.state(due_job) is State.PENDING
         harness.clock.turn(minutes=1)
@@ -143,12 +143,29 @@ async def test_job_locked_by_another_rescue_is_skipped(harness: StoreHarness) ->
     await harness.put_many(2)
     taken, free = await harness.take()
     await harness.store.unregister_worker("w1")
-    async with harness.store.driver.open_connection_outside_pool() as observer, observer.transaction():
+    async with harness.store.driver.open_connection_outside_pool() as observer:
         await observer.execute("SELECT FROM postino.jobs WHERE id = $1 FOR UPDATE", taken.id)
         (ending,) = await harness.store.rescue({}, settlement.rescue_job)
         assert ending.job.id == free.id
     (ending,) = await harness.store.rescue({}, settlement.rescue_job)
     assert ending.job.id == taken.id
+
+
+@only_postgres
+async def test_worker_frozen_in_its_rescue_stops_no_other_rescue(harness: StoreHarness) -> None:
+    assert isinstance(harness.store.driver, Postgres)
+    await harness.hire("w2")
+    await harness.put_many(2)
+    [of_w1], [of_w2] = await harness.take(1), await harness.take(1, worker="w2")
+    async with harness.store.driver.open_connection_outside_pool() as frozen:
+        await frozen.execute("DELETE FROM postino.workers WHERE id = 'w1'")
+        dead = (await harness.store.poll(None, heartbeat=True)).heartbeats
+        async with asyncio.timeout(harness.store.driver.statement_seconds / 2):
+            [ending] = await harness.store.rescue(dead, settlement.rescue_job)
+        assert ending.job == of_w2
+        await frozen.execute("ROLLBACK")  # as if the server ended the frozen worker's session
+    [ending] = await harness.store.rescue(dead, settlement.rescue_job)
+    assert ending.job == of_w1
 
 
 async def test_rescue_frees_a_slot_under_a_cap(harness: StoreHarness) -> None:

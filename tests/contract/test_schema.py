@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import pytest
 
-from postino.errors import SchemaMismatch, StoreError, StoreUnreachable
+from postino.errors import Conflict, SchemaMismatch, StoreError, StoreUnreachable
 from postino.stores import postgres, sqlite
 from postino.stores.migrations import Migration, check_complete, find_missing, load_migrations
 from postino.stores.sqlite import Sqlite
 from postino.values.gate import Scope
 from postino.values.job import Job, State
 from postino.values.outcome import Reject
+from postino.values.service import get_service
 from tests.contract.databases import Database, SqliteDatabase, only_sqlite
 from tests.contract.harness import ME, StoreHarness
+from tests.contract.sample_posts import create, make_spec
 
 KNOWN = (Migration(1, "0001_one", "one"), Migration(2, "0002_two", "two"))
 FIRST, SECOND = (migration.checksum for migration in KNOWN)
@@ -39,15 +42,70 @@ async def test_new_migrations_are_applied_in_order_to_an_existing_database(
     await store.migrate()
     table = "postino.extra" if empty_database.dialect == "postgres" else "postino_extra"
     newer = (
-        Migration(2, "0002_create", f"CREATE TABLE {table} (id int)"),
-        Migration(3, "0003_fill", f"INSERT INTO {table} (id) VALUES (7)"),
+        Migration(98, "0098_create", f"CREATE TABLE {table} (id int)"),
+        Migration(99, "0099_fill", f"INSERT INTO {table} (id) VALUES (7)"),
     )
     for driver in (postgres, sqlite):
         monkeypatch.setattr(driver, "load_migrations", lambda _: (*known, *newer))
-    assert await store.migrate() == ["0002_create", "0003_fill"]
+    assert await store.migrate() == ["0098_create", "0099_fill"]
     assert await store.migrate() == []
     assert empty_database.sql(f"SELECT id FROM {table}") == [(7,)]
-    assert empty_database.sql("SELECT number FROM {migrations} ORDER BY number") == [(1,), (2,), (3,)]
+    numbers = [(migration.number,) for migration in (*known, *newer)]
+    assert empty_database.sql("SELECT number FROM {migrations} ORDER BY number") == numbers
+
+
+async def test_upgraded_database_knows_when_its_recent_posts_ended(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = load_migrations(empty_database.dialect)
+    for driver in (postgres, sqlite):
+        monkeypatch.setattr(driver, "load_migrations", lambda _: known[:1])
+    store = empty_database.store()
+    await store.migrate()
+    spec, _ = make_spec(fingerprint="hello", guard=True)
+    at = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    empty_database.sql(
+        "INSERT INTO {posts} (id, content_id, network, account, fingerprint, scheduled_at, phase, created_at)"
+        f" VALUES ('{spec.id}', '{spec.id}', 'mastodon', 'anna', 'hello', '{at}', 'completed', '{at}')"
+    )
+    empty_database.sql(
+        "INSERT INTO {finished_jobs} (id, type, channel, queue, state, idempotency_key, payload, scheduled_at,"
+        " attempts, generation, rescues, deferrals, may_be_live, created_at, finished_at) VALUES"
+        f" ('{spec.id}', 'postino.post', 'mastodon', 1, 'completed', 'k', 'null', '{at}', 1, 1, 0, 0, false,"
+        f" '{at}', '{at}')"
+    )
+    for driver in (postgres, sqlite):
+        monkeypatch.setattr(driver, "load_migrations", lambda _: known)
+    await store.migrate()
+    await store.open()
+    with pytest.raises(Conflict, match=f"post {spec.id}"):
+        await create(store, make_spec(fingerprint="hello", guard=True))
+    await store.close()
+
+
+async def test_upgraded_accounts_have_the_services_of_new_ones(
+    empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = load_migrations(empty_database.dialect)
+    before = [migration for migration in known if migration.name < "0011_services"]
+    for driver in (postgres, sqlite):
+        monkeypatch.setattr(driver, "load_migrations", lambda _: before)
+    store = empty_database.store()
+    await store.migrate()
+    urls = (
+        "https://Example.social", "https://example.social:8443", "http://example.social", "http://example.social:8080/",
+        "https://user:secret@example.social", "http://user:secret@example.social", "sandbox:/mastodon",
+    )  # fmt: skip
+    for number, url in enumerate(urls):
+        empty_database.sql(
+            "INSERT INTO {accounts} (id, network, handle, base_url, sealed, created_at)"
+            f" VALUES ('a{number}', 'mastodon', 'a', '{url}', '', '2026-11-16T08:00:00.000000Z')"
+        )
+    for driver in (postgres, sqlite):
+        monkeypatch.setattr(driver, "load_migrations", lambda _: known)
+    await store.migrate()
+    stored = empty_database.sql("SELECT base_url, service FROM {accounts} ORDER BY id")
+    assert dict(map(tuple, stored)) == {url: get_service("mastodon", url) for url in urls}
 
 
 async def test_concurrent_migrations_apply_each_once(empty_database: Database) -> None:

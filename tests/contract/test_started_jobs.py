@@ -9,11 +9,12 @@ from uuid import uuid4
 import pytest
 
 from postino.rules.blackout import Blackout
+from postino.rules.gates import is_blocking, list_closed_gates
 from postino.stores.operations import gates
 from postino.stores.records import AuditContext
 from postino.values.gate import GateKind, Scope
 from postino.values.job import Job, State
-from postino.values.outcome import Defer, Done
+from postino.values.outcome import Defer, Done, Reject
 from tests.contract.harness import ME, StoreHarness, ids
 from tests.contract.sample_posts import create, make_spec
 
@@ -38,8 +39,8 @@ def close_scope(scope: Scope, kind: GateKind) -> Close:
 
 
 PASSED = [
-    *(pytest.param(pause_scope(scope), id=f"pause-{scope}") for scope in Scope),
-    *(pytest.param(black_out_scope(scope), id=f"blackout-{scope}") for scope in Scope if scope is not Scope.QUEUE),
+    *(pytest.param(pause_scope(scope), id=f"pause-{scope}") for scope in OURS),
+    *(pytest.param(black_out_scope(scope), id=f"blackout-{scope}") for scope in OURS if scope is not Scope.QUEUE),
     pytest.param(close_scope(Scope.ACCOUNT, GateKind.QUOTA), id="quota-account"),
     pytest.param(close_scope(Scope.CHANNEL, GateKind.QUOTA), id="quota-channel"),
 ]
@@ -76,6 +77,48 @@ async def test_pauses_and_blackouts_do_not_hold_a_started_job(harness: StoreHarn
     (running,) = [await harness.store.job(started.id)]
     assert await harness.end(running, Done())
     assert await harness.take() == []
+
+
+async def add_refused_job(harness: StoreHarness) -> Job:
+    """Return a job whose only call was certainly refused, and that waits for its next try."""
+    job = await harness.put(account="acme", brand="shoes")
+    (claimed,) = await harness.take()
+    await harness.intend(claimed)
+    await harness.refuse(claimed)
+    assert await harness.end(await harness.store.job(job.id), Defer(harness.clock.later(minutes=1), "rate limit"))
+    assert await harness.take() == [], "workers have read all hints"
+    return await harness.store.job(job.id)
+
+
+@pytest.mark.parametrize("close", [*PASSED, *HELD])
+async def test_every_gate_holds_a_job_whose_calls_were_all_refused(harness: StoreHarness, close: Close) -> None:
+    job = await add_refused_job(harness)
+    harness.clock.turn(minutes=2)
+    await close(harness)
+    assert await harness.take() == []
+    facts = (await harness.store.explain_input(job)).facts
+    closed = list_closed_gates(facts.gate_sources, harness.clock())
+    assert any(is_blocking(gate, job) for gate in closed), "explain says the same"
+
+
+@pytest.mark.parametrize("deed", ["edit", "reschedule", "replay"])
+async def test_refused_job_is_claimed_after_a_person_changed_it(harness: StoreHarness, deed: str) -> None:
+    job = await add_refused_job(harness)
+    match deed:
+        case "edit":
+            await harness.store.edit_job(job.id, b"new", ME)
+        case "reschedule":
+            await harness.store.reschedule_job(job.id, harness.clock.later(minutes=1), ME)
+        case _:
+            harness.clock.turn(minutes=1)
+            (again,) = await harness.take()
+            assert await harness.end(again, Reject("no"))
+            await harness.store.pause(Scope.ACCOUNT, "acme", ME)
+            assert not (await harness.store.replay_dead_letter(job.id, None, True, ME)).may_be_live
+            assert await harness.take() == [], "a pause holds it like any other"
+            await harness.store.resume(Scope.ACCOUNT, "acme", ME)
+    harness.clock.turn(minutes=1)
+    assert ids(await harness.take()) == {job.id}
 
 
 @pytest.mark.parametrize("close", HELD)
@@ -141,3 +184,29 @@ async def test_job_that_ignores_blackouts_is_held_by_a_paused_account(harness: S
     await harness.store.pause(Scope.ACCOUNT, "acme", AuditContext("maria", "holidays"))
     harness.clock.turn(minutes=1)
     assert ids(await harness.take()) == {started.id}
+
+
+@pytest.mark.parametrize("scope", OURS)
+async def test_pause_after_the_claim_wins_over_the_intent(harness: StoreHarness, scope: Scope) -> None:
+    job = await harness.put(account="acme", brand="shoes")
+    (claimed,) = await harness.take()
+    await harness.store.pause(scope, OURS[scope], ME)
+    assert await harness.intend(claimed) is None
+    assert not (await harness.store.job(job.id)).may_be_live
+    await harness.store.resume(scope, OURS[scope], ME)
+    assert await harness.intend(claimed) is not None
+
+
+@pytest.mark.parametrize("scope", [scope for scope in OURS if scope is not Scope.ALL])
+async def test_pause_of_others_does_not_refuse_an_intent(harness: StoreHarness, scope: Scope) -> None:
+    await harness.put(account="acme", brand="shoes")
+    (claimed,) = await harness.take()
+    await harness.store.pause(scope, "low" if scope is Scope.QUEUE else f"not {OURS[scope]}", ME)
+    assert await harness.intend(claimed) is not None
+
+
+async def test_pause_does_not_refuse_the_next_intent_of_a_started_job(harness: StoreHarness) -> None:
+    await add_waiting_job(harness, minutes=0)
+    (claimed,) = await harness.take()
+    await harness.store.pause(Scope.ACCOUNT, "acme", ME)
+    assert await harness.intend(claimed, "second") is not None

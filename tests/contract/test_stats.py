@@ -53,7 +53,7 @@ async def test_finished_posts_are_listed_with_their_delay(harness: StoreHarness)
     assert await harness.store.finished_posts(harness.clock.later(hours=1), 100) == []
 
 
-async def test_brands_are_those_of_live_and_finished_jobs(harness: StoreHarness) -> None:
+async def test_brands_are_those_of_unfinished_and_finished_jobs(harness: StoreHarness) -> None:
     assert list(await harness.store.brands()) == []
     await end(harness, "beta")
     await end(harness, "beta", error="no")
@@ -99,7 +99,7 @@ async def test_dead_letters_and_jobs_are_filtered_by_brands(harness: StoreHarnes
     assert await list_job_ids(brands=("acme", "other", "acme")) == [other.id, mine.id]
     assert await list_job_ids(brands=("acme", "other"), limit=1) == [other.id]
     assert await list_job_ids(brands=("acme", "other"), before=other.id) == [mine.id]
-    assert await list_job_ids(brand="other", states=(State.FAILED,)) == [other.id]
+    assert await list_job_ids(brands=("other",), states=(State.FAILED,)) == [other.id]
     assert await list_job_ids(brands=()) == []
 
 

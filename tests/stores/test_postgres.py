@@ -6,12 +6,14 @@ import traceback
 import asyncpg
 import psycopg
 import pytest
+import structlog
 
 from postino.errors import ConfigError, StoreError, StoreUnreachable, WrongUse
 from postino.stores.postgres import Postgres
 from postino.stores.records import NewJob
 from postino.stores.store import Store
 from postino.values.job import Queue, new_id
+from tests.engine.conftest import wait_for
 from tests.servers.postgres import PostgresServer
 
 
@@ -60,3 +62,29 @@ async def test_a_callers_connection_to_a_database_without_postino(postgres_url: 
     await other.close()
     with psycopg.connect(postgres_url) as same, pytest.raises(WrongUse, match="its database has no Postino tables"):
         await store.enqueue_on(same, [job])
+
+
+async def test_migration_that_waits_for_a_lock_says_whose(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postino.stores.postgres_waits.FIRST_LOOK", 0.01)
+    other = await asyncpg.connect(postgres_url, server_settings={"application_name": "nightly report"})
+    store = Store(Postgres(postgres_url))
+    with structlog.testing.capture_logs() as logs:
+        async with other.transaction():
+            await other.execute("SELECT pg_advisory_xact_lock(hashtext('postino.migrate'))")
+            migrating = asyncio.create_task(store.migrate())
+            await wait_for(lambda: asyncio.sleep(0, [*logs]))
+        await migrating
+    await other.close()
+    assert logs[0]["event"] == "database.waiting"
+    assert (logs[0]["application"], logs[0]["for_process"]) == ("nightly report", other.get_server_pid())
+
+
+async def test_process_frozen_in_its_start_does_not_keep_others_from_starting(postgres_url: str) -> None:
+    await Store(Postgres(postgres_url)).migrate()
+    frozen, other = Postgres(postgres_url, statement_seconds=0.5), Postgres(postgres_url)
+    start = frozen.open_connection_outside_pool()
+    await (await start.__aenter__()).fetchval("SELECT postino.make_partitions(9)")
+    await asyncio.wait_for(other.open(), 30)  # PostgreSQL ends the frozen transaction
+    await other.close()
+    with pytest.raises(StoreUnreachable):
+        await start.__aexit__(None, None, None)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 
+from postino.stores.audit import AuditSigner
 from postino.stores.crash_points import crash_point
 from postino.stores.driver import Driver
 from postino.stores.statement import Operation
@@ -20,6 +21,7 @@ S = TypeVar("S")
 
 class HasDriver(Protocol):
     driver: Driver
+    audit_signer: AuditSigner
 
 
 class BoundOperation(Generic[P, T]):
@@ -41,12 +43,12 @@ class BoundOperation(Generic[P, T]):
     @overload
     def __get__(self, store: HasDriver, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
     def __get__(self, store: HasDriver | None, owner: type) -> Any:
-        return self if store is None else self.bind(store.driver)
+        return self if store is None else self.bind(store)
 
-    def bind(self, driver: Driver) -> Callable[P, Coroutine[Any, Any, T]]:
+    def bind(self, store: HasDriver) -> Callable[P, Coroutine[Any, Any, T]]:
         @wraps(self.operation)
         async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            return await self.run(driver, self.operation(*args, **kwargs))
+            return await self.run(store.driver, self.operation(*args, **kwargs))
 
         return call
 
@@ -54,8 +56,8 @@ class BoundOperation(Generic[P, T]):
 class BoundWrite(BoundOperation[P, T]):
     """A bound operation that changes the database."""
 
-    def bind(self, driver: Driver) -> Callable[P, Coroutine[Any, Any, T]]:
-        call = super().bind(driver)
+    def bind(self, store: HasDriver) -> Callable[P, Coroutine[Any, Any, T]]:
+        call = self.bind_unwatched(store)
 
         @wraps(call)
         async def call_with_crash_points(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -66,10 +68,27 @@ class BoundWrite(BoundOperation[P, T]):
 
         return call_with_crash_points
 
+    def bind_unwatched(self, store: HasDriver) -> Callable[P, Coroutine[Any, Any, T]]:
+        """Bind the operation without crash points."""
+        return super().bind(store)
+
+
+class BoundTransaction(BoundWrite[P, T]):
+    """A bound write that may insert entries into the audit trail, which get their proofs."""
+
+    def bind_unwatched(self, store: HasDriver) -> Callable[P, Coroutine[Any, Any, T]]:
+        @wraps(self.operation)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            return await store.audit_signer.run(
+                lambda: self.operation(*args, **kwargs), lambda work: self.run(store.driver, work)
+            )
+
+        return call
+
 
 def transact(operation: Callable[P, Operation[T]], *, lock_timeout: float | None = None) -> BoundWrite[P, T]:
     """Bind an operation that runs in one transaction. A lock that takes longer than `lock_timeout` seconds ends it."""
-    return BoundWrite(operation, lambda driver, work: driver.transact(work, lock_timeout=lock_timeout))
+    return BoundTransaction(operation, lambda driver, work: driver.transact(work, lock_timeout=lock_timeout))
 
 
 def perform(operation: Callable[P, Operation[T]]) -> BoundWrite[P, T]:

@@ -8,12 +8,14 @@ import apsw
 
 from postino.errors import WrongUse
 from postino.stores.driver import drive
-from postino.stores.migrations import load_migrations
+from postino.stores.sqlite import apply_missing
+from postino.stores.sqlite_place import LOCATE
 from postino.stores.sqlite_thread import execute
 from postino.stores.statement import Operation
 from postino.stores.store import Store
 
 T = TypeVar("T")
+NOWHERE = '["memory"]'
 
 
 class MemoryDriver:
@@ -23,7 +25,9 @@ class MemoryDriver:
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.clock = clock
+        self.place = NOWHERE
         self.connection = apsw.Connection(":memory:")
+        self.connection.create_scalar_function(LOCATE, lambda *_: self.place, 0)
 
     async def open(self) -> None:
         await self.migrate()
@@ -32,13 +36,7 @@ class MemoryDriver:
         self.connection.close()
 
     async def migrate(self) -> list[str]:
-        made = load_migrations(self.dialect)
-        for migration in made:
-            self.connection.execute(migration.sql)
-        return [migration.name for migration in made]
-
-    async def database_identity(self) -> str:
-        return ""
+        return apply_missing(self.connection)
 
     async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
         self.connection.execute("BEGIN")

@@ -11,6 +11,9 @@ from importlib.resources import files
 
 from postino.errors import SchemaMismatch
 
+# Executed if no migration is missing: an empty database may be the copy of another one.
+LOCATE_UNUSED = "locate_unused_database"
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:

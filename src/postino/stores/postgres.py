@@ -14,7 +14,18 @@ import structlog
 from postino.config import redact_url
 from postino.errors import ConfigError, StoreUnreachable, WrongUse
 from postino.stores.driver import Blocked, drive, make_no_tables_error
-from postino.stores.migrations import check_complete, find_missing, load_migrations
+from postino.stores.migrations import LOCATE_UNUSED, check_complete, find_missing, load_migrations
+from postino.stores.postgres_session import (
+    APPLICATION,
+    end_transaction,
+    is_pooled,
+    make_begin,
+    make_patient_settings,
+    make_settings,
+    read_missing_durability,
+    reveals_pooler,
+)
+from postino.stores.postgres_waits import report_waits
 from postino.stores.statement import Operation, Query, Row, bind_values, get_statement
 
 T = TypeVar("T")
@@ -25,7 +36,8 @@ if TYPE_CHECKING:
 
 # SQLSTATE classes and codes of transient errors: lost connections, short resources, operators, failover, deadlocks.
 TRANSIENT_CLASSES = ("08", "53", "57", "58")
-TRANSIENT_CODES = ("25006", "25P03", "40001", "40P01", "0A000")
+READ_ONLY_CODES = ("25006", "55000")  # a change, and a function that a standby does not have
+TRANSIENT_CODES = (*READ_ONLY_CODES, "25P03", "40001", "40P01", "0A000")
 UNREACHABLE = (
     OSError,
     asyncpg.PostgresConnectionError,
@@ -34,17 +46,7 @@ UNREACHABLE = (
     asyncpg.CannotConnectNowError,
 )
 WIRE_SECONDS = 1.0
-# Queue tables are small when a plan is made and large when it is used, so every plan uses the indexes.
-PLANNER_SETTINGS = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-}
-DATABASE_IDENTITY = """
-SELECT concat_ws(' ', system_identifier, timeline_id, (SELECT oid FROM pg_database WHERE datname = current_database()))
-FROM pg_control_system(), pg_control_checkpoint()
-"""
+CACHED_STATEMENTS = 100
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)  # PostgreSQL's
 MICROSECOND = timedelta(microseconds=1)
 UNDEFINED_TABLE = "42P01"
@@ -79,6 +81,8 @@ class Postgres:
         self.clock = clock
         self.pool: asyncpg.Pool[asyncpg.Record] | None = None
         self.opening = asyncio.Lock()
+        self.settings = make_settings(statement_seconds)
+        self.is_pooled = False
 
     async def open(self) -> None:
         async with self.opening:
@@ -88,26 +92,21 @@ class Postgres:
     async def open_checked_pool(self) -> "asyncpg.Pool[asyncpg.Record]":
         """Check the schema, create partitions that will be needed, and open the pool."""
         async with self.open_connection_outside_pool() as connection:
+            self.is_pooled = self.is_pooled or await is_pooled(connection)
+            self.settings.update(await read_missing_durability(connection))
             check_complete(load_migrations(self.dialect), await read_applied(connection))
             await connection.fetchval("SELECT postino.make_partitions(9)")
         return await asyncpg.create_pool(
             self.url,
             min_size=0,
             max_size=self.connections,
-            reset=skip_reset,
+            reset=end_transaction,
             init=register_timestamp_codec,
             timeout=self.statement_seconds,
             # The server ends slow statements itself; this timeout is for a connection on which nothing comes back.
             command_timeout=self.statement_seconds + WIRE_SECONDS,
-            server_settings={
-                "application_name": "postino",
-                "statement_timeout": f"{self.statement_seconds * 1000:.0f}",
-                # A process frozen in the middle of a transaction must not keep its locks.
-                "idle_in_transaction_session_timeout": f"{self.statement_seconds * 1000:.0f}",
-                "jit": "off",
-                "lock_timeout": "0",  # whatever the role's default is; `transact` sets one if asked to
-                **PLANNER_SETTINGS,
-            },
+            statement_cache_size=0 if self.is_pooled else CACHED_STATEMENTS,
+            server_settings=APPLICATION if self.is_pooled else {**APPLICATION, **self.settings},
         )
 
     async def close(self) -> None:
@@ -116,7 +115,7 @@ class Postgres:
             await pool.close()
 
     async def migrate(self) -> list[str]:
-        async with self.open_connection_outside_pool() as connection, connection.transaction():
+        async with self.open_connection_outside_pool() as connection:
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('postino.migrate'))")
             await connection.execute(MIGRATIONS_TABLE)
             pending = find_missing(load_migrations(self.dialect), await read_applied(connection))
@@ -128,17 +127,13 @@ class Postgres:
                     migration.name,
                     migration.checksum,
                 )
+            if not pending:
+                await connection.execute(get_statement(self.dialect, LOCATE_UNUSED).text)
         return [migration.name for migration in pending]
 
-    async def database_identity(self) -> str:
-        """Return cluster, timeline and database: a restored dump or a promoted standby has others."""
-        async with self.connection() as connection:
-            return str(await connection.fetchval(DATABASE_IDENTITY))
-
     async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
-        async with self.connection() as connection, connection.transaction():
-            if lock_timeout is not None:
-                await connection.execute(f"SET LOCAL lock_timeout = {int(lock_timeout * 1000)}")
+        begin = make_begin(self.settings if self.is_pooled else {}, lock_timeout)
+        async with self.connection(begin) as connection:
             return await self.run(connection, operation)
 
     async def perform(self, operation: Operation[T]) -> T:
@@ -199,30 +194,49 @@ class Postgres:
         return list(cursor) if cursor.description else []
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator["Connection"]:
-        """Take a connection from the pool; turn the database's errors into Postino's."""
+    async def connection(self, begin: str = "") -> AsyncIterator["Connection"]:
+        """Take a connection from the pool, in a transaction if `begin` begins one or a pooler is between.
+
+        The database's errors become Postino's. What failed is rolled back before the pool takes the connection back.
+        """
         if self.pool is None:
             await self.open()
         assert self.pool is not None
+        begin = begin or (make_begin(self.settings) if self.is_pooled else "")
         try:
             async with self.pool.acquire(timeout=self.statement_seconds) as connection:
+                if begin:
+                    await connection.execute(begin)
                 yield connection
+                if begin:
+                    await connection.execute("COMMIT")
         except asyncpg.LockNotAvailableError as error:
             raise Blocked("Another transaction holds the same key. Nothing was changed; try again.") from error
         except asyncpg.QueryCanceledError as error:
             message = f"PostgreSQL did not finish within {self.statement_seconds} s. Nothing was changed; try again."
             raise StoreUnreachable(message) from error
         except (*UNREACHABLE, TimeoutError) as error:
+            self.detect_pooler(error)
             raise StoreUnreachable(self.describe_outage(error)) from error
         except asyncpg.PostgresError as error:
             if is_partition_missing(error):
                 await self.make_partitions(error)
-            elif not is_transient(error):
+            elif not self.detect_pooler(error) and not is_transient(error):
                 raise
             raise StoreUnreachable(self.describe_outage(error)) from error
 
+    def detect_pooler(self, error: BaseException) -> bool:
+        """Return whether an error shows a pooler that was not recognised; if so, treat the connection as pooled."""
+        if self.is_pooled or not reveals_pooler(error):
+            return False
+        self.is_pooled = True
+        if (pool := self.pool) is not None:
+            self.pool = None
+            pool.terminate()
+        return True
+
     async def make_partitions(self, error: asyncpg.PostgresError) -> None:
-        """Create missing partitions. A duty does this weeks ahead; here it did not, so the log says so."""
+        """Create missing partitions, and log that the duty that creates them weeks ahead did not."""
         log.critical(
             "partition.missing", error=str(error), next="created now; see duty.failed in the log of the last weeks"
         )
@@ -235,10 +249,10 @@ class Postgres:
 
     @asynccontextmanager
     async def open_connection_outside_pool(self) -> AsyncIterator["LoneConnection"]:
-        """Open a connection outside the pool, for work that may take long."""
+        """Open a connection outside the pool, in one transaction, for work that may take long."""
         try:
             connection = await asyncpg.connect(
-                self.url, timeout=self.statement_seconds, server_settings={"application_name": "postino"}
+                self.url, timeout=self.statement_seconds, statement_cache_size=0, server_settings=APPLICATION
             )
         except asyncpg.PostgresError as error:
             if is_transient(error):
@@ -250,8 +264,12 @@ class Postgres:
         except (ValueError, asyncpg.ClientConfigurationError):
             # Without the driver's own message, which may repeat the URL with its password.
             raise ConfigError("database.url is not a valid PostgreSQL URL.", field="database.url") from None
+        waits = None
         try:
+            await connection.execute(make_begin(make_patient_settings(self.statement_seconds)))
+            waits = asyncio.create_task(report_waits(self.url, await connection.fetchval("SELECT pg_backend_pid()")))
             yield connection
+            await connection.execute("COMMIT")
         except (*UNREACHABLE, TimeoutError) as error:
             raise StoreUnreachable(self.describe_outage(error)) from error
         except asyncpg.PostgresError as error:
@@ -259,11 +277,18 @@ class Postgres:
                 raise StoreUnreachable(self.describe_outage(error)) from error
             raise
         finally:
+            if waits is not None:
+                waits.cancel()
             connection.terminate()
 
     def describe_outage(self, error: BaseException) -> str:
         """Say that the database does not respond, without its password."""
-        reason = str(error) or "timeout"
+        reason = (str(error) or "timeout").splitlines()[0]  # without PostgreSQL's hint
+        if getattr(error, "sqlstate", None) in READ_ONLY_CODES:
+            return (
+                f"{redact_url(self.url)} is read-only ({reason}): it is a standby, or default_transaction_read_only is"
+                " on. Nothing was lost; Postino continues when the database accepts changes."
+            )
         return f"{redact_url(self.url)} does not respond ({reason}). Nothing was lost; try again when it is back."
 
 
@@ -309,10 +334,6 @@ def encode_timestamp(instant: datetime) -> tuple[int]:
 def decode_timestamp(microseconds: tuple[int]) -> datetime:
     """Return the instant in PostgreSQL's microseconds since 2000."""
     return EPOCH + microseconds[0] * MICROSECOND
-
-
-async def skip_reset(connection: Any) -> None:
-    """Skip the reset that asyncpg's pool sends when it takes a connection back: ours leave no session state."""
 
 
 NUMBERED_TEXTS: dict[str, str] = {}

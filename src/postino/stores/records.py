@@ -1,8 +1,9 @@
-"""The values that go into the store and come out of it."""
+"""The arguments and results of operations of the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from postino.rules.blackout import Blackout
@@ -13,8 +14,10 @@ from postino.rules.gates import GateSources
 from postino.rules.quota import QuotaUse
 from postino.rules.settlement import DeadLetterCause, Settlement
 from postino.rules.time_limits import TimeLimit
+from postino.values.database import DatabaseState
 from postino.values.gate import Gate
 from postino.values.job import Job, Queue, State
+from postino.values.ledger import StepEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +51,18 @@ class EnqueuedJob:
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """What a poll found: due lines, gates, the number of heartbeats of every worker."""
+    """What a poll found: due sources, gates, the number of heartbeats of every worker."""
 
     now: datetime
     heads: tuple[ClaimSource, ...] = ()
-    hinted: bool = False  # there are hints to fold
+    types: frozenset[str] = frozenset()  # of the jobs that the worker handles
+    hinted: bool = False  # there are hints to apply
     orphaned: bool = False  # running jobs have lost their worker; read only with a heartbeat
     gate_sources: GateSources = field(default_factory=GateSources)
+    service_circuits: tuple[Breaker, ...] = ()  # of the services that the poll asked about
     heartbeats: Mapping[str, int] = field(default_factory=dict)
     held: frozenset[tuple[UUID, UUID]] = frozenset()  # this worker's jobs and tokens; read only with a heartbeat
+    database: DatabaseState = field(default_factory=lambda: DatabaseState(here=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +73,46 @@ class ClaimRequest:
     token: UUID
     free: int
     poll: PollResult
-    marks: Mapping[tuple[str, Queue], datetime] = field(default_factory=dict)
+    marks: Mapping[tuple[str, str, Queue], datetime] = field(default_factory=dict)
     low_is_running: bool = False
     # Strongest first; a job's own limit goes before them. A job that has not ended within its limit and the grace after
     # its claim is taken from its worker.
     limits: Sequence[TimeLimit] = ()
     grace: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostIntent:
+    """An intent that a process remembers and the database does not, with the steps that its job remembered."""
+
+    job_id: UUID
+    step: str
+    position: int
+    number: int
+    intended_at: datetime
+    send_before_at: datetime
+    lookup_at: datetime
+    id_scope: str = ""
+    steps: tuple[StepEntry, ...] = ()
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the columns of the intent."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "steps"}
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedCount:
+    """How many batches of intents a witness has committed, as one machine remembers.
+
+    The machine enters the intents up to batch `entered` itself; only the witness knows those of the later ones.
+    """
+
+    witness: str
+    n: int
+    entered: int
+
+    def to_row(self) -> dict[str, Any]:
+        return {"witness": self.witness, "n": self.n, "entered": self.entered}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +171,14 @@ class WorkerInfo:
     pid: int
     started_at: datetime | None = None
     heartbeats: int = 0
+    types: tuple[str, ...] = ()  # of the jobs that it handles
+    trouble: str | None = None  # why it cannot claim
+    trouble_since_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainInput:
-    """All that may keep a job from running, the workers that could run it, and when this was read."""
+    """Everything that may keep a job from running, the workers that can run the job, and the time of the read."""
 
     facts: JobSnapshot
     workers: tuple[WorkerInfo, ...]
@@ -150,12 +193,12 @@ class JobFilter:
     type: str | None = None
     channel: str | None = None
     account: str | None = None
-    brand: str | None = None
     brands: tuple[str, ...] | None = None  # None: all
     queue: Queue | None = None
     parent_id: UUID | None = None
     before: UUID | None = None
     limit: int = 50
+    max_bytes: int | None = None  # of payloads and results; the job that exceeds it is the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +222,7 @@ class DeadLetterFilter:
     resolved: bool = False
     before: UUID | None = None
     limit: int = 50
+    max_bytes: int | None = None  # of payloads and traces; the dead letter that exceeds it is the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +235,7 @@ class AuditContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One entry of the audit trail; its hash covers the entry before it."""
+    """One entry of the audit trail; its hash covers the entry before it, and its proof is keyed."""
 
     seq: int
     at: datetime
@@ -201,11 +245,12 @@ class AuditEntry:
     reason: str
     detail: str
     hash: str
+    proof: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """How many live jobs of a channel and queue are in a state."""
+    """How many unfinished jobs of a channel and queue are in a state."""
 
     channel: str
     queue: Queue
@@ -223,7 +268,8 @@ class ForecastInput:
     posts: Mapping[UUID, datetime | None] = field(default_factory=dict)  # deadlines of posts
     gates: tuple[Gate, ...] = ()
     blackouts: tuple[Blackout, ...] = ()
-    circuits: tuple[Breaker, ...] = ()
+    circuits: tuple[Breaker, ...] = ()  # of channels, and of the services of these jobs' accounts
+    services: Mapping[str, str] = field(default_factory=dict)  # accounts whose service has one of these circuits
     caps: Mapping[str, int] = field(default_factory=dict)
     served: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # last turn, by channel and brand
     spent: tuple[tuple[str, str, str, QuotaUse], ...] = ()  # recent use of channel, account and quota
@@ -251,3 +297,34 @@ class QuotaUsageFilter:
     quota: str
     account: str
     since_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventDelay:
+    """The open transaction that keeps events from all listeners. `prepared` is its name if it is a prepared one."""
+
+    pid: int | None
+    application: str | None
+    database: str | None
+    prepared: str | None
+    since_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSettings:
+    """The blackout windows and caps that hold for all workers, as JSON."""
+
+    version: int
+    content: str
+    written_by: str
+    written_at: datetime
+    is_new: bool  # this call changed it
+
+
+@dataclass(frozen=True, slots=True)
+class VaultKey:
+    """The check value of a vault key: `proof` opens with this key alone. `source` says where the key was."""
+
+    id: str
+    proof: bytes
+    source: str

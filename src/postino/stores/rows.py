@@ -14,7 +14,7 @@ from postino.values.event import Cursor, Event
 from postino.values.job import Job, Queue, State, make_job
 
 COLUMNS = tuple(field.name for field in fields(Job))
-LIVE_ONLY = {
+UNFINISHED_ONLY = {
     "lookup_at",
     "deferral_reason",
     "claimed_by",
@@ -24,24 +24,24 @@ LIVE_ONLY = {
     "ignore_blackouts",
     "rate_limit_count",
 }
-DEAD_LETTER_COLUMNS = frozenset(COLUMNS) - LIVE_ONLY - {"result", "finished_at"}
+DEAD_LETTER_COLUMNS = frozenset(COLUMNS) - UNFINISHED_ONLY - {"result", "finished_at"}
 STATES = {state.value: state for state in State}
 QUEUES = tuple(Queue)
-get_live_columns = itemgetter(*(name for name in COLUMNS if name not in ("result", "finished_at")))
+get_unfinished_columns = itemgetter(*(name for name in COLUMNS if name not in ("result", "finished_at")))
 get_all_columns = itemgetter(*COLUMNS)
 
 
-def to_live_jobs(rows: Sequence[Row]) -> list[Job]:
-    """Return the jobs in rows of the table of live jobs."""
+def to_unfinished_jobs(rows: Sequence[Row]) -> list[Job]:
+    """Return the jobs in rows of the table of unfinished jobs."""
     jobs = []
     for row in rows:
-        id_, type_, channel, queue, state, *others = get_live_columns(row)
+        id_, type_, channel, queue, state, *others = get_unfinished_columns(row)
         jobs.append(make_job(id_, type_, channel, QUEUES[queue], STATES[state], *others))
     return jobs
 
 
 def to_job(row: Row) -> Job:
-    """Return the job in a row of the view over live and finished jobs."""
+    """Return the job in a row of the view over unfinished and finished jobs."""
     id_, type_, channel, queue, state, *others = get_all_columns(row)
     return make_job(id_, type_, channel, Queue.from_label(queue), STATES[state], *others)
 
@@ -86,8 +86,9 @@ def to_attempt(row: Row) -> Attempt:
 
 def to_worker(row: Row) -> WorkerInfo:
     """Return the worker in a row."""
-    values = {name: row[name] for name in ("host", "pid", "started_at")}
-    return WorkerInfo(id=row["worker"], heartbeats=row["heartbeats"], **values)
+    values = {name: row[name] for name in ("host", "pid", "started_at", "trouble", "trouble_since_at")}
+    types = tuple(json.loads(row["types"]))
+    return WorkerInfo(id=row["worker"], heartbeats=row["heartbeats"], types=types, **values)
 
 
 def to_audit_entry(row: Row) -> AuditEntry:

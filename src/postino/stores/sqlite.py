@@ -1,32 +1,39 @@
-"""The SQLite driver: one thread writes, and commits what waits in one transaction; another thread reads."""
+"""The SQLite driver: one thread writes, and commits what waits in one transaction; another thread reads.
+
+`sqlite_thread.py` runs them, `sqlite_connection.py` opens their connections.
+"""
 
 import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
+from postino import clock
 from postino.errors import StoreUnreachable, WrongUse
 from postino.stores.driver import drive, make_no_tables_error
-from postino.stores.migrations import check_complete, find_missing, load_migrations
-from postino.stores.sqlite_thread import SqliteThread, connect, convert_errors, execute
+from postino.stores.migrations import LOCATE_UNUSED, check_complete, find_missing, load_migrations
+from postino.stores.sqlite_connection import read_applied, use_write_ahead_log
+from postino.stores.sqlite_thread import SqliteThread, execute, open_briefly
 from postino.stores.sqlite_values import decode_row, encode_params
 from postino.stores.statement import Operation, Query, Row, get_statement
 
 T = TypeVar("T")
 
+# The last three digits of a time are random: they tell databases apart that are created in the same millisecond.
 MIGRATIONS_TABLE = """
 CREATE TABLE IF NOT EXISTS postino_migrations (
     number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
-    applied_at text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z')
+    applied_at text NOT NULL DEFAULT (
+        strftime('%Y-%m-%dT%H:%M:%f', 'now') || printf('%03dZ', abs(random() % 1000))
+    )
 )
 """
-MACHINE = Path("/etc/machine-id")  # not the host name, which changes with every container
 TWO_LIBRARIES = (
     "connection: it comes from Python's sqlite3 module, which has its own copy of the SQLite library. Two copies in one"
     " process do not see each other's locks and can corrupt the file. Open it with apsw.Connection(path) instead, or"
@@ -34,16 +41,34 @@ TWO_LIBRARIES = (
 )
 
 
+def apply_missing(connection: apsw.Connection) -> list[str]:
+    """Apply and record the migrations that the database lacks, and return their names."""
+    connection.execute(MIGRATIONS_TABLE)
+    pending = find_missing(load_migrations("sqlite"), read_applied(connection))
+    for migration in pending:
+        connection.execute(migration.sql)
+        connection.execute(
+            "INSERT INTO postino_migrations (number, name, checksum) VALUES (?, ?, ?)",
+            (migration.number, migration.name, migration.checksum),
+        )
+    if not pending:
+        connection.execute(get_statement("sqlite", LOCATE_UNUSED).text)
+    return [migration.name for migration in pending]
+
+
 def create_private_file(path: Path) -> None:
-    """Create the file for its owner alone; SQLite creates the write-ahead log beside it with the same permissions."""
+    """Create the file for its owner alone; SQLite creates the write-ahead log beside it with the same permissions.
+
+    An existing file is not opened: to close it would drop the locks that SQLite holds on it in this process.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(OSError):  # SQLite reports what is wrong with the path
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def read_machine_clock() -> datetime:
     """Return this machine's time."""
-    return datetime.now(UTC)
+    return clock.now()
 
 
 class Sqlite:
@@ -88,12 +113,8 @@ class Sqlite:
 
     def read_applied(self) -> dict[int, str]:
         """Return the checksums of the applied migrations, by number."""
-        with convert_errors(self.path):
-            connection = connect(self.path, writes=False)
-            try:
-                return read_applied(connection)
-            finally:
-                connection.close()
+        with open_briefly(self.path) as connection:
+            return read_applied(connection)
 
     def check_schema(self) -> None:
         """Raise if the file does not exist or lacks migrations."""
@@ -107,30 +128,12 @@ class Sqlite:
     def apply_migrations(self) -> list[str]:
         """Create the file if necessary, apply missing migrations in one transaction, and return their names."""
         create_private_file(self.path)
-        with convert_errors(self.path):
-            connection = connect(self.path, writes=True)
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(MIGRATIONS_TABLE)
-                pending = find_missing(load_migrations(self.dialect), read_applied(connection))
-                for migration in pending:
-                    connection.execute(migration.sql)
-                    connection.execute(
-                        "INSERT INTO postino_migrations (number, name, checksum) VALUES (?, ?, ?)",
-                        (migration.number, migration.name, migration.checksum),
-                    )
-                connection.execute("COMMIT")
-            finally:
-                connection.close()  # rolls back what was not committed
-        return [migration.name for migration in pending]
-
-    async def database_identity(self) -> str:
-        return await asyncio.to_thread(self.locate)
-
-    def locate(self) -> str:
-        """Return machine, path and inode: a copy is another file, and a moved disk is in another machine."""
-        machine = MACHINE.read_text().strip() if MACHINE.exists() else ""
-        return f"{machine} {self.path.resolve()} {self.path.stat().st_ino}"
+        with open_briefly(self.path) as connection:  # rolls back what was not committed
+            use_write_ahead_log(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            names = apply_missing(connection)
+            connection.execute("COMMIT")
+        return names
 
     async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
         # Only the writer's own batch can hold a lock, so `lock_timeout` has no meaning here.
@@ -181,10 +184,3 @@ def execute_with_sqlite3(connection: sqlite3.Connection, query: Query, now: date
             names = tuple(column[0] for column in cursor.description or ())
             rows += [decode_row(names, values) for values in cursor.fetchall()]
     return rows
-
-
-def read_applied(connection: apsw.Connection) -> dict[int, str]:
-    """Return the checksums of the applied migrations, by number."""
-    if not connection.table_exists("main", "postino_migrations"):
-        return {}
-    return dict(connection.execute("SELECT number, checksum FROM postino_migrations"))

@@ -1,4 +1,4 @@
-"""A thread with its own connection: the only place where Postino calls SQLite."""
+"""Run operations in a thread with its own SQLite connection, which is opened anew when its files are replaced."""
 
 import asyncio
 import math
@@ -15,16 +15,24 @@ from typing import Any, TypeVar
 import apsw
 import structlog
 
-from postino.errors import StoreError, StoreUnreachable
+from postino.errors import SchemaMismatch, StoreUnreachable
 from postino.stores.driver import drive
+from postino.stores.migrations import check_complete, load_migrations
+from postino.stores.sqlite_connection import (
+    close_without_checkpoint,
+    connect,
+    convert_errors,
+    is_breaking,
+    read_applied,
+    use_write_ahead_log,
+)
+from postino.stores.sqlite_file import OpenFiles, hold_folder_lock, read_files
 from postino.stores.sqlite_values import decode_row, encode_params
 from postino.stores.statement import Operation, Query, Row, get_statement
 
 T = TypeVar("T")
 log = structlog.get_logger("postino.store")
 MAX_BATCH = 1000
-BUSY_TIMEOUT_MS = 5000
-CHECKPOINT_PAGES = 8000  # of 4 kB
 STEPS = 20_000  # SQLite instructions between two checks of the time limit
 
 
@@ -45,6 +53,10 @@ class OperationResult:
     error: BaseException | None = None
 
 
+THREADS: set["SqliteThread"] = set()  # of this process, which open the same files: SQLite shares their log's index
+THREADS_LOCK = threading.Lock()
+
+
 class SqliteThread:
     """Runs operations one after the other; those that wait while it is busy share the next transaction."""
 
@@ -57,9 +69,14 @@ class SqliteThread:
         self.give_up_at = math.inf
         self.begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
         self.writes = writes
+        self.connection: apsw.Connection | None = None
+        self.files: OpenFiles | None = None
+        self.using = threading.Lock()
         self.waiting: queue.SimpleQueue[QueuedOperation | None] = queue.SimpleQueue()
         name = "postino-writer" if writes else "postino-reader"
         self.thread = threading.Thread(target=self.work, name=name, daemon=True)
+        with THREADS_LOCK:
+            THREADS.add(self)
         self.thread.start()
 
     async def run(self, operation: Operation[T]) -> T:
@@ -73,25 +90,100 @@ class SqliteThread:
         self.thread.join()
 
     def work(self) -> None:
-        """Run batches until stopped. Whoever waits for a result also gets the error."""
-        connection: apsw.Connection | None = None
+        """Run batches until stopped. An error is raised in every caller that waits for a result."""
         while batch := self.next_batch():
             try:
                 with convert_errors(self.path):
-                    connection = connection or self.open_connection()
-                    results = self.transact(connection, batch)
-            except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+                    results = self.run_batch(batch)
+            except BaseException as error:  # noqa: BLE001 - raised in the callers that wait
                 results = [OperationResult(error=error)] * len(batch)
             deliver(batch, results)
-        if connection is not None:
-            connection.close()
+        self.finish()
 
-    def open_connection(self) -> apsw.Connection:
-        """Open the connection, with a time limit for statements if there is one."""
-        connection = connect(self.path, writes=self.writes)
+    def run_batch(self, batch: Sequence[QueuedOperation]) -> list[OperationResult]:
+        """Run a batch on the files that have the names now; never on those that were deleted or replaced."""
+        with self.using:
+            if self.connection is None or self.files is None:
+                self.open_connection()
+            assert self.connection is not None
+            assert self.files is not None
+            try:
+                if self.writes:
+                    self.files.check()  # so that nothing is written to a file that will be lost
+                results = self.transact(self.connection, batch)
+                self.files.check()  # so that no caller gets a result from such a file
+            except BaseException as error:
+                self.leave_files(self.files, error)
+                raise
+            return results
+
+    def open_connection(self) -> None:
+        """Open the files that have the names now, after those of replaced databases were set aside."""
+        with hold_folder_lock(self.path):
+            leave_old_files(self.path)
+            files = read_files(self.path)
+            if files.database is None:
+                raise StoreUnreachable(f"There is no database at {self.path}. Run `postino migrate` to create one.")
+            if self.path.stat().st_size == 0:  # SQLite would create a database in it
+                raise StoreUnreachable(f"{self.path} is empty. Perhaps it is still being copied; try again.")
+            connection = connect(self.path)
+            try:
+                check_complete(load_migrations("sqlite"), read_applied(connection))
+                use_write_ahead_log(connection)
+                read_applied(connection)  # opens the log
+                self.files = confirm_files(files)
+            except BaseException as error:
+                try:
+                    if read_files(self.path).database != files.database:
+                        files.set_aside()
+                finally:
+                    close_without_checkpoint(connection)
+                if isinstance(error, SchemaMismatch):  # it was complete when the store was opened
+                    raise StoreUnreachable(f"{self.path} was replaced. {error}") from error
+                raise
         if self.statement_seconds is not None:
             connection.set_progress_handler(self.is_overdue, STEPS)
-        return connection
+        self.connection = connection
+
+    def leave_files(self, files: OpenFiles, error: BaseException) -> None:
+        """Close the connection if its files have lost their names, or if it may never work again."""
+        if not files.are_current():
+            log.warning("sqlite.replaced", path=str(self.path), next="Postino opens the file that has this path now")
+            with hold_folder_lock(self.path):
+                files.set_aside()
+                self.close_connection()
+        elif is_breaking(error):
+            log.warning("sqlite.reopened", path=str(self.path), error=str(error), next="Postino opens the file again")
+            with hold_folder_lock(self.path):
+                self.close_connection()
+                close_siblings(self.path, files)
+
+    def close_connection(self) -> None:
+        """Close the connection, and leave the write-ahead log to those who open the file next."""
+        connection, self.connection, self.files = self.connection, None, None
+        if connection is not None:
+            close_without_checkpoint(connection)
+
+    def finish(self) -> None:
+        """Close the connection at the end; the last one of all processes writes its log to the database."""
+        with THREADS_LOCK:
+            THREADS.discard(self)
+        with self.using:
+            connection, files, self.connection, self.files = self.connection, self.files, None, None
+            if connection is None or files is None:
+                return
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            try:
+                with hold_folder_lock(self.path):
+                    if files.are_current():
+                        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                        connection.close()
+                    else:
+                        files.set_aside()
+            except (apsw.Error, StoreUnreachable) as error:
+                log.warning("sqlite.not_closed", path=str(self.path), error=str(error), next="the next start recovers")
+            finally:
+                connection.close(True)
 
     def is_overdue(self) -> bool:
         """Return whether the running statement is past its time limit."""
@@ -120,8 +212,8 @@ class SqliteThread:
             now = self.clock()
             results = [self.perform(connection, work.operation, now) for work in batch]
             connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
+        except BaseException as error:
+            if connection.in_transaction and not is_breaking(error):
                 connection.execute("ROLLBACK")
             raise
         return results
@@ -135,8 +227,8 @@ class SqliteThread:
                     drive(operation, lambda query: self.execute_within_limit(connection, query, now))
                 )
         except Exception as error:
-            if not connection.in_transaction:
-                raise  # a full disk rolls back the whole transaction
+            if not connection.in_transaction or is_breaking(error):
+                raise  # a full disk rolls back the whole transaction, and a broken connection is closed
             connection.execute("ROLLBACK TO one")
             result = OperationResult(error=error)
         connection.execute("RELEASE one")
@@ -192,7 +284,7 @@ def deliver(batch: Sequence[QueuedOperation], results: Sequence[OperationResult]
             log.warning(
                 "sqlite.loop_closed",
                 operations=len(results_of_loop),
-                next="none; they are committed, but nobody waits for them",
+                next="nothing: the operations are committed, and nobody waits for their results",
             )
 
 
@@ -207,46 +299,67 @@ def settle_futures(results: Sequence[tuple[asyncio.Future[Any], OperationResult]
             future.set_exception(result.error)
 
 
-def connect(path: Path, *, writes: bool) -> apsw.Connection:
-    """Open a connection in WAL mode; a committed transaction is on disk."""
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
-    connection = apsw.Connection(str(path), flags=flags)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    use_write_ahead_log(connection)
-    connection.execute("PRAGMA synchronous = FULL")
-    # A queue writes the same pages over and over, so checkpoints are rare.
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-    return connection
-
-
-def use_write_ahead_log(connection: apsw.Connection) -> None:
-    """Switch to WAL, retrying while another process switches the same new file: SQLite does not wait there."""
-    give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except apsw.BusyError:
-            if time.monotonic() > give_up_at:
-                raise
-            time.sleep(0.01)
-
-
 @contextmanager
-def convert_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into Postino's."""
+def open_briefly(path: Path) -> Iterator[apsw.Connection]:
+    """Open a connection for work outside the two threads of a store."""
+    with convert_errors(path):
+        with hold_folder_lock(path):
+            leave_old_files(path)
+            connection = connect(path)
+        try:
+            yield connection
+        finally:
+            try:
+                with hold_folder_lock(path):
+                    connection.close()
+            finally:
+                connection.close(True)  # without the lock, if another process keeps it
+
+
+def leave_old_files(path: Path) -> None:
+    """Prepare to open a path under the folder's lock: set aside what the threads of this process know to be stale."""
+    for other in list_threads(path):
+        files = other.files
+        if files is None:
+            continue
+        now = read_files(path)
+        if files.database != now.database:
+            files.set_aside()  # that thread closes its connection at its next transaction
+        elif files != now and not close_idle(other):
+            raise StoreUnreachable(
+                f"A file beside {path} was deleted or replaced. Postino closes the old one; try again."
+            )
+
+
+def close_siblings(path: Path, files: OpenFiles) -> None:
+    """Close the idle connections to the same files in this process: SQLite shares what may be broken among them."""
+    for other in list_threads(path):
+        if other.files == files:
+            close_idle(other)
+
+
+def close_idle(thread: SqliteThread) -> bool:
+    """Close a thread's connection; return False if it is in use."""
+    if not thread.using.acquire(blocking=False):
+        return False
     try:
-        yield
-    except apsw.BusyError as error:
-        seconds = BUSY_TIMEOUT_MS // 1000
-        raise StoreUnreachable(
-            f"Another process has locked {path} for more than {seconds} s. Nothing was changed; try again."
-        ) from error
-    except apsw.FullError as error:
-        raise StoreUnreachable(
-            f"The disk of {path} is full. Nothing was lost; free some space and try again."
-        ) from error
-    except (apsw.CantOpenError, apsw.IOError, apsw.ReadOnlyError, apsw.NotADBError, apsw.CorruptError) as error:
-        raise StoreUnreachable(f"{path} cannot be used: {error}.") from error
-    except apsw.Error as error:
-        raise StoreError(f"{path}: {error}") from error
+        if thread.files is not None:
+            thread.files.set_aside()
+        thread.close_connection()
+    finally:
+        thread.using.release()
+    return True
+
+
+def list_threads(path: Path) -> list[SqliteThread]:
+    """Return the threads on a path. Those of the parent process of a fork are not alive here."""
+    with THREADS_LOCK:
+        return [thread for thread in THREADS if thread.path == path and thread.thread.is_alive()]
+
+
+def confirm_files(files: OpenFiles) -> OpenFiles:
+    """Return which files a connection has opened; raise StoreUnreachable if another database came meanwhile."""
+    now = read_files(files.path)
+    if now.database != files.database or now.log is None or now.index is None:
+        raise StoreUnreachable(f"{files.path} was deleted or replaced while it was opened. Try again.")
+    return now

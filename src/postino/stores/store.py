@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from postino.stores import operations
+from postino.stores.audit import AuditSigner
 from postino.stores.binding import list_crash_points, perform, read, transact, write
 from postino.stores.driver import Driver
 from postino.stores.records import ClaimRequest, EnqueuedJob, NewJob, SettledJob
@@ -26,6 +27,7 @@ class Store:
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+        self.audit_signer = AuditSigner()
         self.waiting_for_keys = asyncio.Semaphore(MAX_WAITING)
 
     async def open(self) -> None:
@@ -84,7 +86,19 @@ class Store:
         run = self.driver.transact if operations.settle.needs_transaction(jobs) else self.driver.perform
         return await run(operations.settle.settle(jobs, again))
 
+    @write()
+    async def hint_unreachable_jobs(self) -> list[Job]:
+        """Hint at the lanes of unreachable jobs, so that claims find them; return the jobs.
+
+        The look at all lanes is a read, which SQLite limits in time, and for which no write waits.
+        """
+        if not await self.driver.read(operations.unreachable_jobs.list_unreachable_jobs()):
+            return []
+        return await self.driver.transact(operations.unreachable_jobs.hint_unreachable_jobs())
+
     poll = perform(operations.poll.poll)
+    find_claim_candidates = transact(operations.unclaimable_jobs.find_claim_candidates)
+    set_aside_job = transact(operations.unclaimable_jobs.set_aside_job)
     rescue = transact(operations.rescue.rescue)
     dispatch_due = perform(operations.jobs.dispatch_due)
     cancel_job = transact(operations.job_actions.cancel_job)
@@ -94,6 +108,8 @@ class Store:
     replay_dead_letter = transact(operations.dead_letters.replay_dead_letter)
     discard_dead_letter = transact(operations.dead_letters.discard_dead_letter)
 
+    misdated_jobs = read(operations.unclaimable_jobs.list_misdated_jobs)
+    check_claimable = read(operations.unclaimable_jobs.check_claimable)
     job = read(operations.jobs.get_job)
     job_by_key = read(operations.jobs.find_job_by_key)
     jobs = read(operations.jobs.list_jobs)
@@ -101,17 +117,21 @@ class Store:
     attempts = read(operations.jobs.list_attempts)
     dead_letter = read(operations.dead_letters.get_dead_letter)
     dead_letters = read(operations.dead_letters.list_dead_letters)
+    waiting_types = read(operations.jobs.list_waiting_types)
+    jobs_by_worker = read(operations.jobs.count_jobs_by_worker)
     queue_depths = read(operations.jobs.list_queue_depths)
     explain_input = read(operations.explain.read_explain_input)
     has_collision = read(operations.jobs.has_collision)
     forecast_input = read(operations.forecast.read_forecast_input)
     load_forecast = transact(operations.forecast.load_forecast)
+    unreachable_jobs = read(operations.unreachable_jobs.list_unreachable_jobs)
 
     # The ledger
 
     ledger = read(operations.ledger.get_ledger)
     save_step = perform(operations.ledger.save_step)
     forget_step = perform(operations.ledger.forget_step)
+    extend_deadline = perform(operations.ledger.extend_deadline)
     record_intents = perform(operations.ledger.record_intents)
     record_receipt = transact(operations.ledger.record_receipt)
     remote_ids_of_others = read(operations.ledger.find_remote_ids_of_others)
@@ -121,28 +141,35 @@ class Store:
     register_worker = perform(operations.workers.register_worker)
     heartbeat = perform(operations.workers.record_heartbeat)
     unregister_worker = perform(operations.workers.unregister_worker)
+    report_trouble = perform(operations.workers.report_trouble)
     mark_suspect = perform(operations.workers.mark_suspect)
     workers = read(operations.workers.list_workers)
     take_duty = perform(operations.maintenance.take_duty)
     finish_duty = perform(operations.maintenance.finish_duty)
     prune = transact(operations.maintenance.prune, lock_timeout=PRUNE_LOCK_TIMEOUT)
-    record_alive = perform(operations.maintenance.record_alive)
 
-    @write()
-    async def detect_restore(self, *, after_outage: bool = False) -> list[Job]:
-        """Compare the database with where it was last seen, and return the posts held because it may be a copy.
+    # Which database this is
 
-        After an outage that this process has seen, silence is no sign of a restore.
-        """
-        identity = await self.driver.database_identity()
-        return await self.driver.transact(operations.maintenance.detect_restore(identity, after_outage))
+    database_state = read(operations.database.read_database_state)
+    eras = read(operations.database.list_eras)
+    schema_time = read(operations.database.read_schema_time)
+    adopt_database = perform(operations.database.adopt_database)
+    register_witness = transact(operations.database.register_witness)
+    record_pulse = perform(operations.database.record_pulse)
+    call_roll = transact(operations.database.call_roll)
+    sign_roll = perform(operations.database.sign_roll)
+    end_roll_call = transact(operations.database.end_roll_call)
+    ask_person = transact(operations.database.ask_person)
+    reopen_database = transact(operations.database.reopen_database)
+    enter_lost_intents = transact(operations.database.enter_lost_intents)
+    accept_database = transact(operations.database.accept_database)
 
     # Gates
 
     pause = transact(operations.gates.pause_scope)
     resume = transact(operations.gates.resume_scope)
     set_cap = transact(operations.gates.set_cap)
-    set_default_caps = perform(operations.gates.set_default_caps)
+    write_settings = transact(operations.settings.write_settings)
     start_cooldown = transact(operations.gates.start_cooldown)
     end_cooldown = transact(operations.gates.end_cooldown)
     record_response = transact(operations.circuits.record_response)
@@ -152,15 +179,20 @@ class Store:
     reset_circuit = transact(operations.circuits.reset_circuit)
     add_blackout = transact(operations.blackouts.add_blackout)
     remove_blackout = transact(operations.blackouts.remove_blackout)
-    set_configured_blackouts = transact(operations.blackouts.set_configured_blackouts)
     reserve_quota = transact(operations.quotas.reserve_quota)
     release_quota = perform(operations.quotas.release_quota)
 
+    settings = read(operations.settings.read_settings)
     circuits = read(operations.circuits.list_circuits)
+    circuit = read(operations.circuits.read_circuit)
+    account_circuits = read(operations.circuits.list_account_circuits)
+    service_circuits = read(operations.circuits.list_service_circuits)
+    has_service = read(operations.circuits.has_service)
     blackouts = read(operations.blackouts.list_blackouts)
     gates = read(operations.gates.list_gates)
     gates_for = read(operations.gates.list_gates_for)
     gate_sources = read(operations.gates.read_gate_sources)
+    find_blocking_gate = read(operations.gates.find_blocking_gate)
 
     # Posts and what belongs to them
 
@@ -199,6 +231,7 @@ class Store:
     stored_responses = read(operations.stored_responses.find_responses)
     account = read(operations.accounts.get_account)
     accounts = read(operations.accounts.list_accounts)
+    locked_accounts = read(operations.accounts.list_locked_accounts)
     accounts_by_id = read(operations.accounts.find_accounts)
     draft = read(operations.drafts.get_draft)
     drafts = read(operations.drafts.list_drafts)
@@ -226,6 +259,10 @@ class Store:
     add_sign_in_link = transact(operations.sessions.add_sign_in_link)
     use_sign_in_link = transact(operations.sessions.use_sign_in_link)
 
+    add_vault_keys = transact(operations.vault_keys.add_vault_keys)
+    replace_vault_keys = transact(operations.vault_keys.replace_vault_keys)
+
+    vault_keys = read(operations.vault_keys.list_vault_keys)
     api_keys = read(operations.api_keys.list_api_keys)
     api_keys_by_prefix = read(operations.api_keys.find_api_keys_by_prefix)
     user = read(operations.users.get_user)
@@ -240,6 +277,7 @@ class Store:
     # Events and statistics
 
     events = read(operations.events.list_events)
+    event_delay = read(operations.events.find_event_delay)
     last_event = read(operations.events.find_last_event)
     lease_cursor = perform(operations.events.lease_cursor)
     move_cursor = perform(operations.events.move_cursor)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from postino.errors import Conflict, NotFound
 from postino.stores.operations.audit import write_audit_entry
-from postino.stores.operations.users import decode_brands, describe_rights, encode_brands
+from postino.stores.operations.users import decode_names, describe_rights, encode_names
 from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import ApiKey, Role
@@ -16,7 +16,13 @@ def add_api_key(key: ApiKey, audit: AuditContext) -> Operation[ApiKey]:
     """Insert an API key. Raises Conflict if the name is taken."""
     names = ("id", "name", "prefix", "digest", "created_by", "expires_at")
     values = {name: getattr(key, name) for name in names}
-    rows = yield ask("insert_api_key", **values, role=key.role.value, brands=encode_brands(key.brands))
+    rows = yield ask(
+        "insert_api_key",
+        **values,
+        role=key.role.value,
+        brands=encode_names(key.brands),
+        job_types=encode_names(key.job_types),
+    )
     if not rows:
         raise Conflict(f"There is an API key {key.name!r} already. Nothing was changed.")
     added = to_api_key(rows[0])
@@ -54,10 +60,19 @@ def touch_api_key(key_id: UUID) -> Operation[None]:
 def describe_api_key(key: ApiKey) -> str:
     """Return what the audit trail records about a key, without its digest."""
     expires = None if key.expires_at is None else key.expires_at.isoformat()
-    return json.dumps({"name": key.name, "prefix": key.prefix, **describe_rights(key), "expires_at": expires})
+    return json.dumps(
+        {
+            "name": key.name,
+            "prefix": key.prefix,
+            **describe_rights(key),
+            "job_types": None if key.job_types is None else sorted(key.job_types),
+            "expires_at": expires,
+        }
+    )
 
 
 def to_api_key(row: Row) -> ApiKey:
     """Return the API key in a row."""
     values = {name: row[name] for name in ApiKey.__slots__}
-    return ApiKey(**{**values, "role": Role(row["role"]), "brands": decode_brands(row["brands"])})
+    sets = {name: decode_names(row[name]) for name in ("brands", "job_types")}
+    return ApiKey(**{**values, **sets, "role": Role(row["role"])})

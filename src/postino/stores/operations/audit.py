@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from postino.stores.audit import FIRST_HASH, chain_hash
+from postino.stores.audit import FIRST_HASH, INSERT, chain_hash
 from postino.stores.operations.text import clean_text
 from postino.stores.records import AuditContext, AuditEntry
 from postino.stores.rows import to_audit_entry
@@ -17,9 +17,8 @@ def write_audit_entry(audit: AuditContext, action: str, subject: str, detail: st
     previous, seq = (last[0]["hash"], last[0]["seq"]) if last else (FIRST_HASH, 0)
     reason = clean_text(audit.reason) or ""
     line = {"actor": audit.actor, "action": action, "subject": subject, "reason": reason, "detail": detail}
-    yield ask(
-        "insert_audit_entry", seq=seq + 1, at=at, **line, hash=chain_hash(previous, at.isoformat(), *line.values())
-    )
+    hashed = chain_hash(previous, at.isoformat(), *line.values())
+    yield ask(INSERT, seq=seq + 1, at=at, **line, hash=hashed, proof=None)  # the store adds the proof
 
 
 def list_audit_page(before: int | None, limit: int) -> Operation[list[AuditEntry]]:

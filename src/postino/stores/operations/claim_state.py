@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from postino.rules.claim_order import compute_brand_limit
 from postino.rules.gates import ClosedGates, GateSources, compute_closed_gates
 from postino.stores.records import ClaimRequest
 from postino.values.job import Job, Queue
@@ -23,6 +24,7 @@ class ClaimState:
     room: dict[str, int] = field(default_factory=dict)  # of capped channels
     running: Counter[tuple[str, str]] = field(default_factory=Counter)  # of capped channels, by brand
     claimed: list[Job] = field(default_factory=list)
+    is_first: bool = True  # what goes before all others is being claimed, or may be
 
     def add_jobs(self, jobs: Sequence[Job]) -> None:
         """Count claimed jobs against the room of their channels."""
@@ -31,6 +33,11 @@ class ClaimState:
             if job.channel in self.room:
                 self.room[job.channel] -= 1
                 self.running[job.channel, job.brand or ""] += 1
+
+    def list_brand_limits(self) -> dict[str, int]:
+        """Return how many slots of each capped channel one brand may hold with what goes first."""
+        caps = self.closed.caps
+        return {channel: compute_brand_limit(caps[channel], is_first=self.is_first) for channel in self.room}
 
     def make_claim_params(self) -> dict[str, Any]:
         """Return the parameters of every statement that claims."""
@@ -55,9 +62,14 @@ class ClaimState:
 
     def make_lane_params(self) -> dict[str, list[Any]]:
         """Return the closed brands and accounts, and until when, as query parameters."""
-        return {
-            "closed_brand": list(self.closed.brands),
-            "brand_until_at": list(self.closed.brands.values()),
-            "closed_account": list(self.closed.accounts),
-            "account_until_at": list(self.closed.accounts.values()),
-        }
+        return make_lane_params(self.closed)
+
+
+def make_lane_params(closed: ClosedGates) -> dict[str, list[Any]]:
+    """Return the closed brands and accounts, and until when, as query parameters."""
+    return {
+        "closed_brand": list(closed.brands),
+        "brand_until_at": list(closed.brands.values()),
+        "closed_account": list(closed.accounts),
+        "account_until_at": list(closed.accounts.values()),
+    }

@@ -12,11 +12,12 @@ from postino.rules.blackout import render_blackout
 from postino.rules.gates import is_closed
 from postino.rules.quota import QuotaUse
 from postino.stores.operations.blackouts import list_blackouts
-from postino.stores.operations.circuits import list_circuits, lock_breaker, write_breaker
+from postino.stores.operations.circuits import list_account_circuits, lock_breaker, write_breaker
 from postino.stores.operations.gates import close_gate, list_gates, read_gate_sources, set_default_caps
 from postino.stores.records import ForecastInput
 from postino.stores.statement import Operation, Row, ask, each
 from postino.values.job import Job, Queue, State, get_lane, new_id
+from postino.values.service import get_network
 
 LONGEST_QUOTA = timedelta(days=32)  # a month
 COPIED_COLUMNS = (
@@ -32,13 +33,15 @@ def read_forecast_input(until_at: datetime, most: int) -> Operation[ForecastInpu
     finished = yield ask("list_durations")
     served = yield ask("list_brand_turns")
     spent = yield ask("list_quota_usage_since", since_at=now - LONGEST_QUOTA)
+    held = yield from list_account_circuits({row["account"] for row in due if row["account"] is not None})
     return ForecastInput(
         now=now,
         jobs=tuple(to_job_copy(row) for row in due),
         posts={row["id"]: row["publish_until_at"] for row in due if row["is_post"]},
         gates=tuple((yield from list_gates())),
         blackouts=tuple((yield from list_blackouts())),
-        circuits=tuple((yield from list_circuits())),
+        circuits=(*gate_sources.breakers, *{breaker.service: breaker for breaker in held.values()}.values()),
+        services={account: breaker.service for account, breaker in held.items()},
         caps=gate_sources.caps,
         served={(row["channel"], row["brand"]): row["at"] for row in served},
         spent=tuple((row["channel"], row["account"], row["quota"], QuotaUse(row["at"], row["cost"])) for row in spent),
@@ -77,6 +80,7 @@ def load_forecast(forecast: ForecastInput, workers: Sequence[str]) -> Operation[
         if is_closed(gate, forecast.now):
             yield from close_gate(gate.scope, gate.name, gate.kind, gate.until_at, gate.reason)
     yield from set_default_caps(forecast.caps)
+    yield each("load_accounts", make_account_rows(forecast))
     for breaker in forecast.circuits:
         yield from lock_breaker(breaker.service)
         yield from write_breaker(breaker, breaker)
@@ -94,6 +98,14 @@ def make_job_row(job: Job) -> dict[str, Any]:
     return values | {
         "queue": job.queue, "state": job.state.value, "lane": lane, "claimed_by": job.claimed_by, "token": job.token,
     }  # fmt: skip
+
+
+def make_account_rows(forecast: ForecastInput) -> list[Mapping[str, Any]]:
+    """Return the columns of the accounts whose circuits are not closed."""
+    return [
+        {"id": account, "network": get_network(service), "service": service}
+        for account, service in forecast.services.items()
+    ]
 
 
 def make_post_rows(forecast: ForecastInput) -> list[Mapping[str, Any]]:

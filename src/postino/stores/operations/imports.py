@@ -10,12 +10,14 @@ from postino.values.imports import Import, ImportedRow, describe_missing_import
 from postino.values.post import NewPosts
 
 KEPT_DAYS = 7
+MAX_CHECKED = 20  # files of one caller that are not saved yet
 
 
 def save_import(new: Import) -> Operation[Import]:
     """Insert an import, or check the same file of the same caller again, unless its rows are just being saved."""
     yield ask("prune_imports", days=KEPT_DAYS)
-    names = ("id", "caller", "author", "token", "file", "timezone", "rows", "faults")
+    yield ask("prune_imports_by_caller", caller=new.caller, token=new.token, kept=MAX_CHECKED - 1)
+    names = ("id", "caller", "author", "token", "file", "timezone", "rows", "problems")
     rows = yield ask("upsert_import", **{name: getattr(new, name) for name in names})
     if not rows:
         rows = yield ask("find_import", caller=new.caller, token=new.token)
@@ -36,21 +38,23 @@ def find_import_by_token(caller: str, token: str) -> Operation[Import | None]:
     return to_import(rows[0]) if rows else None
 
 
-def save_import_rows(stored: Import, upto: int, faults: str, rows: Sequence[ImportedRow]) -> Operation[bool]:
+def save_import_rows(stored: Import, upto: int, problems: str, rows: Sequence[ImportedRow]) -> Operation[bool]:
     """Save the rows up to a line, all or none; return False if another process has saved them."""
-    advanced = yield ask("advance_import", id=stored.id, looked=stored.looked, upto=upto, faults=faults)
+    advanced = yield ask(
+        "advance_import", id=stored.id, processed_rows=stored.processed_rows, upto=upto, problems=problems
+    )
     if not advanced:
         return False
     requests = [NewPosts(content=row.content, posts=row.posts, jobs=row.jobs) for row in rows]
     posts = [post for batch in (yield from insert_posts(requests, False)) for post in batch]
     created = sum(post.created for post in posts)
-    yield ask("add_import_counts", id=stored.id, created=created, known=len(posts) - created)
+    yield ask("add_import_counts", id=stored.id, created=created, existing=len(posts) - created)
     return True
 
 
-def finish_import(import_id: UUID, faults: str) -> Operation[Import]:
+def finish_import(import_id: UUID, problems: str) -> Operation[Import]:
     """Record that all rows are saved."""
-    rows = yield ask("finish_import", id=import_id, faults=faults)
+    rows = yield ask("finish_import", id=import_id, problems=problems)
     return to_import(rows[0])
 
 

@@ -1,12 +1,13 @@
 """Reads about jobs: one, a list, a page, attempts, queue depths. Nothing here changes a job except `dispatch_due`."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from postino.errors import NotFound
-from postino.stores.operations.pagination import LAST_ID, next_scan_size
+from postino.stores.operations.pagination import LAST_ID, MAX_PAGE_BYTES, count_fitting, cut_page, next_scan_size
 from postino.stores.records import Attempt, JobFilter, JobPage, QueueDepth
 from postino.stores.rows import to_attempt, to_job, to_queue_depth
 from postino.stores.statement import Operation, ask, each
@@ -17,7 +18,7 @@ MAX_SCANNED = 10_000  # jobs that one page reads
 
 
 def get_job(job_id: UUID) -> Operation[Job]:
-    """Return a job, live or finished. Raises NotFound."""
+    """Return a job, unfinished or finished. Raises NotFound."""
     rows = yield ask("get_job", id=job_id)
     if not rows:
         raise NotFound(no_job(job_id))
@@ -32,41 +33,45 @@ def find_job_by_key(channel: str, key: str) -> Operation[Job | None]:
 
 def list_jobs(filter: JobFilter) -> Operation[list[Job]]:
     """Return the jobs that match the filter, newest first."""
-    name = (
-        "list_busy_jobs"
-        if is_busy_filter(filter)
-        else "list_jobs"
-        if get_filter_brands(filter) is None
-        else "list_jobs_by_brand"
-    )
-    rows = yield ask(
-        name, **make_filter_params(filter), brands=get_filter_brands(filter), before=filter.before, limit=filter.limit
-    )
+    every_brand = filter.brands is None
+    name = "list_busy_jobs" if is_busy_filter(filter) else "list_jobs" if every_brand else "list_jobs_by_brand"
+    brands = None if filter.brands is None else list(filter.brands)
+    bounds = {"before": filter.before, "limit": filter.limit, "max_bytes": filter.max_bytes}
+    rows = yield ask(name, **make_filter_params(filter), brands=brands, **bounds)
     return [to_job(row) for row in rows]
 
 
 def get_jobs_page(filter: JobFilter) -> Operation[JobPage]:
-    """Return one page of the jobs that match the filter, reading no more than a bounded number of jobs.
+    """Return one page of the jobs that match the filter, reading a bounded number of jobs and of bytes.
 
     Busy jobs and jobs of a brand have an index; for other filters the newest jobs are scanned.
     """
-    if is_busy_filter(filter) or get_filter_brands(filter) is not None:
-        jobs = yield from list_jobs(replace(filter, limit=filter.limit + 1))
-        return JobPage(jobs[: filter.limit], jobs[filter.limit - 1].id if len(jobs) > filter.limit else None)
+    if is_busy_filter(filter) or filter.brands is not None:
+        jobs = yield from list_jobs(replace(filter, limit=filter.limit + 1, max_bytes=MAX_PAGE_BYTES))
+        page, has_more = cut_page(jobs, filter.limit, measure_job)
+        return JobPage(page, page[-1].id if has_more else None)
     ids: list[UUID] = []
+    sizes: list[int] = []
     place: UUID | None = filter.before or LAST_ID
     scan, left = filter.limit + 1, MAX_SCANNED
     while place is not None and scan > 0 and len(ids) <= filter.limit:
         rows = yield ask("scan_jobs", **make_filter_params(filter), before=place, scan=scan)
         matches = [row["id"] for row in rows if row["fits"]]
         ids, left = [*ids, *matches], left - scan
+        sizes += [row["bytes"] for row in rows if row["fits"]]
         place = rows[-1]["id"] if rows and rows[0]["walked"] == scan else None
         scan = next_scan_size(scan, len(matches), filter.limit + 1 - len(ids), left)
-    if len(ids) > filter.limit:
-        ids = ids[: filter.limit]
+    count = min(filter.limit, count_fitting(sizes))
+    if len(ids) > count:
+        ids = ids[:count]
         place = ids[-1]
     jobs_by_id = {row["id"]: to_job(row) for row in (yield ask("find_jobs", ids=ids))}
     return JobPage([jobs_by_id[job_id] for job_id in ids if job_id in jobs_by_id], place)
+
+
+def measure_job(job: Job) -> int:
+    """Return the size of what callers and handlers put into a job, as the queries measure it."""
+    return len(job.payload) + len(job.result or "")
 
 
 def is_busy_filter(filter: JobFilter) -> bool:
@@ -74,18 +79,11 @@ def is_busy_filter(filter: JobFilter) -> bool:
     return bool(filter.states) and BUSY_STATES.issuperset(filter.states)
 
 
-def get_filter_brands(filter: JobFilter) -> list[str] | None:
-    """Return the brands the filter is limited to; None for all."""
-    if filter.brand is not None:
-        return [filter.brand]
-    return None if filter.brands is None else list(filter.brands)
-
-
 def make_filter_params(filter: JobFilter) -> dict[str, Any]:
     """Return the filter as query parameters."""
     states = filter.states or tuple(State)
     return {
-        "live": any(not state.is_final for state in states),
+        "unfinished": any(not state.is_final for state in states),
         "ended": any(state.is_final for state in states),
         "states": [state.value for state in filter.states],
         "type": filter.type,
@@ -101,9 +99,19 @@ def list_attempts(job_id: UUID) -> Operation[list[Attempt]]:
     return [to_attempt(row) for row in (yield ask("list_attempts", id=job_id))]
 
 
+def list_waiting_types(handled: Collection[str]) -> Operation[list[str]]:
+    """Return the types of unfinished jobs that are not among these, at most a hundred."""
+    return [row["type"] for row in (yield ask("list_waiting_types", handled=list(handled)))]
+
+
 def list_queue_depths() -> Operation[list[QueueDepth]]:
-    """Return the number of live jobs by channel, queue and state."""
+    """Return the number of unfinished jobs by channel, queue and state."""
     return [to_queue_depth(row) for row in (yield ask("count_queue_depths"))]
+
+
+def count_jobs_by_worker() -> Operation[dict[str, int]]:
+    """Return the number of running jobs by the worker that claimed them."""
+    return {row["claimed_by"]: row["jobs"] for row in (yield ask("count_jobs_by_worker"))}
 
 
 def has_collision(

@@ -1,7 +1,9 @@
-"""Lane hints: rows that say "this lane may be due earlier or later". Writers insert them; claims fold them."""
+"""Lane hints: rows that say "this lane may be due earlier or later". Claims apply them.
+
+Triggers on jobs insert them, whatever changes a job; gates hint at the lanes of their account or brand here.
+"""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from postino.rules.claim_order import ClaimSource
 from postino.stores.operations.claim_state import ClaimState
@@ -19,14 +21,15 @@ def read_hints() -> Operation[Sequence[Row]]:
     return lanes
 
 
-def fold_hints(state: ClaimState, lanes: Sequence[Row]) -> Operation[list[ClaimSource]]:
-    """Compute when each of these lanes is next due; return the first due time of each line."""
+def apply_hints(state: ClaimState, lanes: Sequence[Row]) -> Operation[list[ClaimSource]]:
+    """Compute when each of these lanes is next due; return that of each queue and of each type of the worker."""
     updated = yield each("update_lane_due", lanes, **state.make_lane_params())
-    first: dict[tuple[str, Queue], datetime] = {}
-    for row in updated:
-        line = row["channel"], Queue(row["queue"])
-        first[line] = min(row["due_at"], first.get(line, row["due_at"]))
-    return [ClaimSource(channel, queue, due_at, lanes=True) for (channel, queue), due_at in first.items()]
+    types = state.request.poll.types
+    return [
+        ClaimSource(row["channel"], Queue(row["queue"]), row["due_at"], lanes=True, types=(row["type"],))
+        for row in updated
+        if row["type"] in types
+    ]
 
 
 def hint_lanes(scope: Scope, name: str) -> Operation[None]:

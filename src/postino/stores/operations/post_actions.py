@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from postino.errors import Conflict
-from postino.stores.operations.job_actions import edit_job, reschedule_job
+from postino.stores.operations.job_actions import replace_payload, reschedule_job
 from postino.stores.operations.jobs import get_job
 from postino.stores.operations.posts import get_post, write_contents
 from postino.stores.records import AuditContext
@@ -18,7 +18,7 @@ def edit_post(
 ) -> Operation[Job]:
     """Replace the content of a post; the new key is its key, too. Raises Conflict if another post has the key."""
     yield from get_post(post_id)
-    job = yield from edit_job(post_id, payload, audit)
+    job = yield from replace_payload(post_id, payload, audit)
     before = yield from get_post(
         post_id
     )  # read under the job's lock, so that concurrent edits count versions one by one
@@ -37,7 +37,7 @@ def reschedule_post(post_id: UUID, run_at: datetime, key: str, audit: AuditConte
 
 
 def publish_post_now(post_id: UUID, audit: AuditContext, *, ignore_blackouts: bool = False) -> Operation[Job]:
-    """Move a post to now and to the high queue; with `regardless`, publish even in a blackout."""
+    """Move a post to now and to the high queue; with `ignore_blackouts`, publish even in a blackout."""
     yield from get_post(post_id)
     yield from reschedule_job(post_id, None, audit, ignore_blackouts)
     yield ask("prioritise_job", id=post_id, queue=Queue.HIGH)

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from postino.stores.operations.pagination import FIRST_ID, LAST_ID, next_scan_size
+from postino.stores.operations.pagination import FIRST_ID, LAST_ID, count_fitting, next_scan_size
 from postino.stores.operations.posts import find_posts
 from postino.stores.statement import Operation, ask
 from postino.values.job import State
 from postino.values.post import PageCursor, PostFilter, PostPage, StoredPost
 
 BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-LIVE = {State.PENDING: "pending", State.RUNNING: "running", State.UNCERTAIN: "uncertain"}
+UNFINISHED = (State.PENDING, State.RUNNING, State.UNCERTAIN)
+UNFINISHED_PHASE = "live"  # as the database stores it
 MAX_SCANNED = 10_000  # posts that one page reads
 MAX_SEARCHED = 5_000  # where the text of each is searched
 MAX_BRANDS = 20  # each is one index scan; with more brands, one scan reads the posts of all brands
-PHASES = ["cancelled", "completed", "failed", "live"]
+PHASES = ["cancelled", "completed", "failed", UNFINISHED_PHASE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ def list_posts(filter: PostFilter) -> Operation[list[StoredPost]]:
     """Return the posts that match the filter, however far the scan must go."""
     places: list[PageCursor] = []
     place: PageCursor | None = find_start(filter)
-    indexes = [*choose_indexes(filter)]
+    indexes = [*choose_indexes(filter, own_account=(yield from is_own_account(filter)))]
     scan = filter.limit
     while place is not None and len(places) < filter.limit:
         walk = yield from walk_posts(filter, indexes, place, scan)
@@ -44,17 +45,23 @@ def list_posts(filter: PostFilter) -> Operation[list[StoredPost]]:
 
 
 def get_posts_page(filter: PostFilter) -> Operation[PostPage]:
-    """Return one page of the posts that match the filter; a page may be empty and still have a next one."""
+    """Return one page of the posts that match the filter; a page may be empty and still have a next one.
+
+    A page with large contents is shorter. What one network publishes of a content is bounded by the network's limits.
+    """
     places: list[PageCursor] = []
     place: PageCursor | None = find_start(filter)
-    indexes = [*choose_indexes(filter)]
+    indexes = [*choose_indexes(filter, own_account=(yield from is_own_account(filter)))]
     scan, left = filter.limit + 1, MAX_SCANNED if filter.words is None else MAX_SEARCHED
     while place is not None and scan > 0 and len(places) <= filter.limit:
         walk = yield from walk_posts(filter, indexes, place, scan)
         places, place, left = [*places, *walk.matches], walk.stopped, max(0, left - scan * len(indexes))
         scan = next_scan_size(scan, len(walk.matches), filter.limit + 1 - len(places), left // max(1, len(indexes)))
-    if len(places) > filter.limit:
-        places = places[: filter.limit]
+    ids = [place.id for place in places]
+    sizes = {row["id"]: row["bytes"] for row in (yield ask("measure_posts", ids=ids))} if ids else {}
+    count = min(filter.limit, count_fitting(sizes.get(place.id, 0) for place in places))
+    if len(places) > count:
+        places = places[:count]
         place = places[-1]
     return PostPage((yield from find_posts([place.id for place in places])), place)
 
@@ -88,7 +95,18 @@ def find_start(filter: PostFilter) -> PageCursor:
     return PageCursor(filter.before, filter.before_at or END)
 
 
-def choose_indexes(filter: PostFilter) -> Iterator[Mapping[str, Any]]:
+def is_own_account(filter: PostFilter) -> Operation[bool]:
+    """Return whether the account in the filter belongs to one of its brands.
+
+    Else a scan of the account's posts would end at a post of another brand, and give the caller its id as a cursor.
+    """
+    if filter.account is None or filter.brands is None:
+        return True
+    rows = yield ask("find_accounts", ids=[filter.account])
+    return any(row["brand"] in filter.brands for row in rows)
+
+
+def choose_indexes(filter: PostFilter, *, own_account: bool = True) -> Iterator[Mapping[str, Any]]:
     """Yield the index scans that read the fewest posts: one for each phase, and for each visible brand."""
     brands, states = get_visible_brands(filter), set(filter.states)
     phases = [None] if filter.by_time else to_phases(filter.states) or PHASES
@@ -96,7 +114,7 @@ def choose_indexes(filter: PostFilter) -> Iterator[Mapping[str, Any]]:
         yield make_index_params("content")
     elif states and states <= {State.RUNNING, State.UNCERTAIN}:
         yield make_index_params("busy", busy=sorted(states))
-    elif filter.account is not None:
+    elif filter.account is not None and own_account:
         yield from (make_index_params("account", phase=phase) for phase in phases)
     elif brands is not None and len(brands) <= MAX_BRANDS:
         yield from (make_index_params("brand", brand=brand, phase=phase) for brand in brands for phase in phases)
@@ -122,7 +140,7 @@ def get_visible_brands(filter: PostFilter) -> list[str] | None:
 
 def to_phases(states: Sequence[State]) -> list[str]:
     """Return the phases in which posts of these states are."""
-    return sorted({"live" if state in LIVE else state.value for state in states})
+    return sorted({UNFINISHED_PHASE if state in UNFINISHED else state.value for state in states})
 
 
 def make_filter_params(filter: PostFilter) -> dict[str, Any]:
@@ -134,7 +152,7 @@ def make_filter_params(filter: PostFilter) -> dict[str, Any]:
         "brands": get_visible_brands(filter),
         "content_id": filter.content_id,
         "phases": to_phases(states) or None,
-        "states": [LIVE[state] for state in states if state in LIVE],
+        "states": [state.value for state in states if state in UNFINISHED],
         "words": filter.words,
         "from_at": filter.from_at or BEGINNING,
     }

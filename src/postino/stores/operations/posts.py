@@ -1,6 +1,7 @@
 """Contents and posts, inserted together with the jobs that carry them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -17,10 +18,10 @@ from postino.values.event import EventType
 from postino.values.job import Job
 from postino.values.post import (
     AccountState,
+    Duplicate,
     NewContent,
     NewPost,
     NewPosts,
-    RecentDuplicate,
     SavedPost,
     StoredPost,
     describe_missing_post,
@@ -41,16 +42,19 @@ def find_posts(ids: Sequence[UUID]) -> Operation[list[StoredPost]]:
         return []
     jobs = {row["id"]: row for row in (yield ask("find_jobs", ids=[*ids]))}
     rows = yield ask("find_posts", ids=[*ids])
-    posts = {row["id"]: to_stored_post(jobs[row["id"]], row) for row in rows if row["id"] in jobs}
+    texts = {row["content_id"]: row["content"] for row in rows if row["content"] is not None}
+    posts = {
+        row["id"]: to_stored_post(jobs[row["id"]], row, texts[row["content_id"]]) for row in rows if row["id"] in jobs
+    }
     return [posts[post_id] for post_id in ids if post_id in posts]
 
 
-def to_stored_post(job: Row, row: Row) -> StoredPost:
-    """Return the post in a job's row and a post's row."""
+def to_stored_post(job: Row, row: Row, content: str) -> StoredPost:
+    """Return the post in a job's row and a post's row, with the text of its content."""
     return StoredPost(
         job=to_job(job),
         content_id=row["content_id"],
-        content=row["content"],
+        content=content,
         version=row["version"],
         publish_until_at=row["publish_until_at"],
         account_state=None if row["account_state"] is None else AccountState(row["account_state"]),
@@ -83,7 +87,7 @@ def was_created_before(request: NewPosts, posts: Sequence[SavedPost]) -> bool:
 
 
 def reserve_requests(requests: Sequence[NewPosts]) -> Operation[list[int]]:
-    """Return the positions of the requests that nobody has answered before."""
+    """Return the positions of the requests that have no stored response."""
     keyed = {number: posts.once.request for number, posts in enumerate(requests) if posts.once is not None}
     reserved = {id(request) for request in (yield from reserve_responses([*keyed.values()]))}
     others = {number for number, request in keyed.items() if id(request) not in reserved}
@@ -103,9 +107,11 @@ def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[li
     duplicates = yield from find_duplicates([post for post in guarded if post.id in created])
     if duplicates:
         # Raised inside the transaction, so the jobs are rolled back.
-        raise Conflict(describe_duplicates(duplicates))
+        brands = {job.account: job.brand for request in requests for job in request.jobs}
+        raise Conflict(describe_duplicates(duplicates, brands))
     new = [posts[post_id] for post_id in posts if post_id in created]
-    states = yield from write_posts(new)
+    scheduled = {job.id for request in requests for job in request.jobs if job.run_at is not None}
+    states = yield from write_posts(new, scheduled)
     yield from write_post_events(
         PostEvent(EventType.POST_SCHEDULED, result.job, {}) for result in enqueued if result.created
     )
@@ -120,13 +126,18 @@ def insert_posts(requests: Sequence[NewPosts], again: bool) -> Operation[list[li
     ]
 
 
-def write_posts(new: Sequence[tuple[NewContent, NewPost]]) -> Operation[dict[UUID, AccountState | None]]:
+def write_posts(
+    new: Sequence[tuple[NewContent, NewPost]], scheduled: Collection[UUID]
+) -> Operation[dict[UUID, AccountState | None]]:
     """Insert contents and posts; return the account's state for posts that are stored exactly as requested."""
     yield from write_contents([*{content.id: content for content, _ in new}.values()])
     ignoring_blackouts = [post.id for _, post in new if post.ignore_blackouts]
     if ignoring_blackouts:
         yield ask("ignore_blackouts", ids=ignoring_blackouts)
-    rows = yield each("insert_posts", [make_post_values(post) | {"content_id": content.id} for content, post in new])
+    values = [
+        make_post_values(post, is_scheduled=post.id in scheduled) | {"content_id": content.id} for content, post in new
+    ]
+    rows = yield each("insert_posts", values)
     states = {row["id"]: row["account_state"] for row in rows if row["id"] not in ignoring_blackouts}
     return {post_id: None if state is None else AccountState(state) for post_id, state in states.items()}
 
@@ -152,19 +163,28 @@ def read_existing_posts(ids: Sequence[UUID]) -> Operation[dict[UUID, StoredPost]
     return posts
 
 
-def find_duplicates(posts: Sequence[NewPost]) -> Operation[list[RecentDuplicate]]:
-    """Return posts with the same content by the same account within the last minutes."""
+def find_duplicates(posts: Sequence[NewPost]) -> Operation[list[Duplicate]]:
+    """Return posts published now with the same content by the same account, which wait or came out minutes ago."""
     fingerprints = [{"account": post.account, "fingerprint": post.fingerprint} for post in posts]
     rows = yield each("find_duplicates", fingerprints, seconds=DUPLICATE_WINDOW.total_seconds())
-    return [RecentDuplicate(row["id"], row["account"]) for row in rows]
+    return [Duplicate(row["id"], row["account"], row["brand"]) for row in rows]
 
 
-def describe_duplicates(duplicates: Sequence[RecentDuplicate]) -> str:
-    """Say which posts are the same, and how to publish anyway."""
-    others = ", ".join(f"post {duplicate.id} ({duplicate.account})" for duplicate in duplicates)
+def describe_duplicates(duplicates: Sequence[Duplicate], brands: Mapping[str | None, str | None]) -> str:
+    """Say which posts are the same, and how to publish anyway.
+
+    `brands` are those of the accounts now: a post from before an account changed its brand is not named.
+    """
+    others = ", ".join(
+        f"post {duplicate.id} ({duplicate.account})"
+        if duplicate.brand == brands.get(duplicate.account)
+        else f"another post ({duplicate.account})"
+        for duplicate in duplicates
+    )
+    minutes = DUPLICATE_WINDOW // timedelta(minutes=1)
     return (
-        f"The account published the same content within the last ten minutes: {others}. Nothing was queued."
-        " To publish it twice, set `allow_duplicate`."
+        f"The same content still waits, or was published within the last {minutes} minutes: {others}. Nothing was"
+        " queued. To publish it twice, set `allow_duplicate`."
     )
 
 
@@ -175,6 +195,7 @@ def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operatio
     yield each("insert_contents", values)
 
 
-def make_post_values(post: NewPost) -> dict[str, Any]:
-    """Return the columns of a post."""
-    return {name: getattr(post, name) for name in ("id", "network", "account", "fingerprint", "publish_until_at")}
+def make_post_values(post: NewPost, *, is_scheduled: bool) -> dict[str, Any]:
+    """Return the columns of a post. The fingerprint of a scheduled post equals that of no post published now."""
+    values = {name: getattr(post, name) for name in ("id", "network", "account", "publish_until_at")}
+    return values | {"fingerprint": f"scheduled {post.fingerprint}" if is_scheduled else post.fingerprint}

@@ -65,8 +65,8 @@ def close_quota_gate(quota: Quota, job: Job, step: str, now: datetime) -> Operat
 
 
 def release_quota(job: Job, step: str, number: int) -> Operation[None]:
-    """Release what was reserved for a call that never left."""
-    yield ask("delete_quota_usage", job_id=job.id, step=step, number=number)
+    """Release what was reserved for a call that never left, unless another worker runs the job and reserves it."""
+    yield ask("delete_quota_usage", job_id=job.id, token=job.token, step=step, number=number)
 
 
 def read_quota_usage(filters: Sequence[QuotaUsageFilter]) -> Operation[list[list[QuotaUse]]]:

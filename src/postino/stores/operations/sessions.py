@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from postino.rules.login_throttle import LoginFailures, ThrottlePolicy, get_next_attempt_time, record_failure
+from postino.rules.sign_in import LoginFailures, ThrottlePolicy, get_next_attempt_time, record_failure
 from postino.stores.operations.audit import write_audit_entry
-from postino.stores.operations.users import decode_brands
+from postino.stores.operations.users import decode_names
 from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import Role, Session, User
@@ -34,7 +34,7 @@ def begin_login(tries: Mapping[str, ThrottlePolicy]) -> Operation[datetime | Non
         yield ask(
             "update_login_throttle", subject=subject, failures=record_failure(attempt, tries[subject], now).failures
         )
-    longest = max(patience.forgotten_after for patience in tries.values())
+    longest = max(policy.forgotten_after for policy in tries.values())
     yield ask("prune_login_throttles", before_at=now - longest)
     return None
 
@@ -101,7 +101,7 @@ def to_session_and_user(rows: Sequence[Row]) -> tuple[Session, User, datetime] |
         return None
     [row] = rows
     session = to_session(row)
-    brands, role = decode_brands(row["brands"]), Role(row["role"])
+    brands, role = decode_names(row["brands"]), Role(row["role"])
     user = User(id=session.user_id, name=row["name"], role=role, brands=brands, created_by=row["created_by"])
     return session, user, row["now_at"]
 

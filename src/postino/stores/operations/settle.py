@@ -19,9 +19,9 @@ from postino.values.post import POST
 
 
 def settle(jobs: Sequence[SettledJob], again: bool = False) -> Operation[set[UUID]]:
-    """Settle jobs and return the ids of those the claim still held."""
-    completed, finished, live = group_by_kind(jobs)
-    held: set[UUID] = set()
+    """Settle jobs and return the ids of those whose claim was still valid."""
+    completed, finished, unfinished = group_by_kind(jobs)
+    stored_ids: set[UUID] = set()
     if completed:
         rows = yield ask(
             "settle_completed",
@@ -31,19 +31,20 @@ def settle(jobs: Sequence[SettledJob], again: bool = False) -> Operation[set[UUI
             result=to_array([clean_text(settled.settlement.result) for settled in completed]),
             data=[make_success_data(settled) for settled in completed],
         )
-        held.update(row["id"] for row in rows)
+        stored_ids.update(row["id"] for row in rows)
     if finished:
-        held |= {
-            row["id"] for row in (yield each("settle_finished", [make_finished_row(settled) for settled in finished]))
-        }
-    if live:
-        held |= {row["id"] for row in (yield each("settle_live", [make_live_row(settled) for settled in live]))}
-    events = [make_settled_event(settled.job, settled.settlement) for settled in jobs if settled.job.id in held]
+        rows = yield each("settle_finished", [make_finished_row(settled) for settled in finished])
+        stored_ids.update(row["id"] for row in rows)
+    if unfinished:
+        rows = yield each("settle_unfinished", [make_unfinished_row(settled) for settled in unfinished])
+        stored_ids.update(row["id"] for row in rows)
+    posts = [settled for settled in jobs if settled.job.type == POST and settled.job.id in stored_ids]
+    events = [make_settled_event(settled.job, settled.settlement) for settled in posts]
     yield from write_post_events(event for event in events if event is not None)
     if again:
-        missing = [make_attempt_row(settled) for settled in jobs if settled.job.id not in held]
-        held |= {row["id"] for row in (yield each("find_settled", missing))}
-    return held
+        missing = [make_attempt_row(settled) for settled in jobs if settled.job.id not in stored_ids]
+        stored_ids |= {row["id"] for row in (yield each("find_settled", missing))}
+    return stored_ids
 
 
 def needs_transaction(jobs: Sequence[SettledJob]) -> bool:
@@ -52,17 +53,17 @@ def needs_transaction(jobs: Sequence[SettledJob]) -> bool:
 
 
 def group_by_kind(jobs: Sequence[SettledJob]) -> tuple[list[SettledJob], list[SettledJob], list[SettledJob]]:
-    """Return jobs a worker completed, jobs that end otherwise, and jobs that go on. Each kind is one statement."""
+    """Return jobs a worker completed, jobs that end otherwise, and unfinished jobs. Each kind is one statement."""
     completed: list[SettledJob] = []
     finished: list[SettledJob] = []
-    live: list[SettledJob] = []
+    unfinished: list[SettledJob] = []
     for settled in jobs:
         state, job = settled.settlement.state, settled.job
         if settled.settlement.event is EventType.COMPLETED and job.state is State.RUNNING and job.token is not None:
             completed.append(settled)
         else:
-            (finished if state.is_final else live).append(settled)
-    return completed, finished, live
+            (finished if state.is_final else unfinished).append(settled)
+    return completed, finished, unfinished
 
 
 def make_attempt_row(settled: SettledJob) -> dict[str, Any]:
@@ -97,8 +98,8 @@ def make_finished_row(settled: SettledJob) -> dict[str, Any]:
     }
 
 
-def make_live_row(settled: SettledJob) -> dict[str, Any]:
-    """Return the columns of a job that goes on."""
+def make_unfinished_row(settled: SettledJob) -> dict[str, Any]:
+    """Return the columns of a job that is pending again, or uncertain."""
     settlement = settled.settlement
     return make_attempt_row(settled) | {
         "run_at": settlement.run_at,
@@ -112,7 +113,7 @@ def make_live_row(settled: SettledJob) -> dict[str, Any]:
 
 
 def make_event_data(job: Job, settlement: Settlement) -> str:
-    """Return the event's data: what it says beyond its type and its job."""
+    """Return the data of the event, besides its type and its job."""
     data = {
         "type": job.type,
         "channel": job.channel,

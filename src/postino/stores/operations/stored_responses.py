@@ -11,7 +11,7 @@ from postino.values.post import IdempotentRequest, ResponseRecorder, StoredRespo
 def find_response(request: IdempotentRequest, *, keep: bool = False) -> Operation[StoredResponse | None]:
     """Return the response stored for this request, if any.
 
-    With `keep`, reserve the key instead when nobody has used it: None then means that the caller must answer.
+    With `keep`, reserve an unused key instead: None then means that the caller must answer.
     """
     if keep and (yield from reserve_responses([request])):
         return None
@@ -19,7 +19,7 @@ def find_response(request: IdempotentRequest, *, keep: bool = False) -> Operatio
 
 
 def reserve_responses(requests: Sequence[IdempotentRequest]) -> Operation[list[IdempotentRequest]]:
-    """Reserve the keys that nobody has used and return their requests; the first of several with one key wins."""
+    """Reserve the unused keys and return their requests; the first of several with one key wins."""
     reserved = {
         (row["caller"], row["key"])
         for row in (yield each("reserve_responses", [make_request_values(request) for request in requests]))
@@ -67,9 +67,9 @@ def make_request_values(request: IdempotentRequest) -> dict[str, Any]:
 def describe_reuse(request: IdempotentRequest, first: Row) -> str:
     """Say that a key was used before, for which request, and what to do."""
     at = f"{first['created_at']:%Y-%m-%d %H:%M:%S} UTC"
-    before = f"{first['endpoint']} with the body {first['request_hash'][:12]}"
-    now = f"{request.endpoint} with the body {request.request_hash[:12]}"
+    before = f"{first['endpoint']} (request {first['request_hash'][:12]})"
+    now = f"{request.endpoint} (request {request.request_hash[:12]})"
     return (
-        f"Idempotency-Key {request.key!r} was used at {at} for {before}; this is {now} (each the start of its SHA-256)."
+        f"Idempotency-Key {request.key!r} was used at {at} for {before}; this is {now}."
         " Nothing was changed. Repeat the first request to get its response again, or use another key for this one."
     )

@@ -12,11 +12,13 @@ from postino.stores.records import AuditContext
 from postino.stores.statement import Operation, Row, ask
 from postino.values.auth import ApiKey, Role, User
 
+NO_SESSION = UUID(int=0)
+
 
 def add_user(user: User, audit: AuditContext) -> Operation[User]:
     """Insert a user. Raises Conflict if the name is taken."""
     values = {name: getattr(user, name) for name in ("id", "name", "password", "created_by")}
-    rows = yield ask("insert_user", **values, role=user.role.value, brands=encode_brands(user.brands))
+    rows = yield ask("insert_user", **values, role=user.role.value, brands=encode_names(user.brands))
     if not rows:
         raise Conflict(f"There is a user {user.name} already. Nothing was changed.")
     added = to_user(rows[0])
@@ -24,16 +26,28 @@ def add_user(user: User, audit: AuditContext) -> Operation[User]:
     return added
 
 
-def change_user(user: User, changed: Sequence[str], audit: AuditContext) -> Operation[User]:
-    """Change the named fields of a user; a new password ends all sessions of the user. Raises NotFound."""
+def change_user(
+    user: User,
+    changed: Sequence[str],
+    audit: AuditContext,
+    *,
+    old_password: str | None = None,
+    kept_session: UUID | None = None,
+) -> Operation[User]:
+    """Change the named fields of a user; a new password ends all sessions of the user but the kept one.
+
+    Raises NotFound, and Conflict if the hash of the password is no longer `old_password`: an owner has reset it.
+    """
     rows = yield ask("lock_user", id=user.id)
     if not rows:
         raise make_user_not_found(user.id)
+    if old_password is not None and rows[0]["password"] != old_password:
+        raise Conflict("The password was changed in the meantime. Nothing was changed. Sign in again.")
     changed_user = replace(to_user(rows[0]), **{name: getattr(user, name) for name in changed})
     values = {"id": user.id, "password": changed_user.password, "role": changed_user.role.value}
-    rows = yield ask("update_user", **values, brands=encode_brands(changed_user.brands))
+    rows = yield ask("update_user", **values, brands=encode_names(changed_user.brands))
     if "password" in changed:
-        yield ask("delete_sessions", user_id=user.id)
+        yield ask("delete_sessions", user_id=user.id, kept=kept_session or NO_SESSION)
     now = to_user(rows[0])
     yield from write_audit_entry(audit, "user.changed", f"user:{now.name}", describe_user(now, changed=sorted(changed)))
     return now
@@ -44,7 +58,7 @@ def remove_user(user_id: UUID, audit: AuditContext) -> Operation[User]:
     removed = yield ask("delete_user", id=user_id)
     if not removed:
         raise make_user_not_found(user_id)
-    yield ask("delete_sessions", user_id=user_id)
+    yield ask("delete_sessions", user_id=user_id, kept=NO_SESSION)
     user = to_user(removed[0])
     yield from write_audit_entry(audit, "user.removed", f"user:{user.name}", describe_user(user))
     return user
@@ -79,13 +93,13 @@ def make_user_not_found(user_id: UUID) -> NotFound:
     return NotFound(f"User {user_id} does not exist. Run `postino users list` to see all users.")
 
 
-def encode_brands(brands: Iterable[str] | None) -> str | None:
-    """Return brands as stored: JSON, or None for all."""
-    return None if brands is None else json.dumps(sorted(brands))
+def encode_names(names: Iterable[str] | None) -> str | None:
+    """Return brands or job types as stored: JSON, or None for all."""
+    return None if names is None else json.dumps(sorted(names))
 
 
-def decode_brands(text: str | None) -> frozenset[str] | None:
-    """Return brands from their stored form."""
+def decode_names(text: str | None) -> frozenset[str] | None:
+    """Return brands or job types from their stored form."""
     return None if text is None else frozenset(json.loads(text))
 
 
@@ -102,4 +116,4 @@ def describe_rights(holder: ApiKey | User) -> dict[str, Any]:
 def to_user(row: Row) -> User:
     """Return the user in a row."""
     values = {name: row[name] for name in User.__slots__}
-    return User(**{**values, "role": Role(row["role"]), "brands": decode_brands(row["brands"])})
+    return User(**{**values, "role": Role(row["role"]), "brands": decode_names(row["brands"])})

@@ -1,40 +1,47 @@
 -- name: poll
--- Everything an idle worker needs, in one round trip. `since_at` is where its last claims from a line ended: index
+-- Everything an idle worker needs, in one round trip. `since_at` is where its last claims from a source ended: index
 -- entries before it are dead, and a long-open transaction keeps them in the way of every read.
 WITH beat AS (
     UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE id = :worker AND :beat RETURNING id, heartbeats
-), line AS (
-    SELECT known.channel, queue.queue, coalesce(mark.since_at, '-infinity') AS since_at
-    FROM (SELECT DISTINCT channel FROM postino.channels) AS known
+), known AS MATERIALIZED (
+    -- One index range for each type of the worker: jobs of other types, and their channels, cost nothing.
+    SELECT DISTINCT known.channel, known.type
+    FROM unnest(:types::text[]) AS handled (type)
+    JOIN postino.channels AS known ON known.type = handled.type
+), source AS (
+    SELECT known.channel, known.type, queue.queue, coalesce(mark.since_at, '-infinity') AS since_at
+    FROM known
     CROSS JOIN generate_series(0, 2) AS queue (queue)
-    LEFT JOIN unnest(:mark_channel::text[], :mark_queue::smallint[], :mark_since_at::timestamptz[])
-        AS mark (channel, queue, since_at) ON mark.channel = known.channel AND mark.queue = queue.queue
+    LEFT JOIN unnest(:mark_channel::text[], :mark_type::text[], :mark_queue::smallint[], :mark_since_at::timestamptz[])
+        AS mark (channel, type, queue, since_at)
+        ON mark.channel = known.channel AND mark.type = known.type AND mark.queue = queue.queue
 )
 SELECT 'clock' AS kind, NULL AS name, NULL::int AS queue, :now AS due_at, NULL::text AS detail,
        NULL::bigint AS amount
 UNION ALL
-SELECT 'bulk', line.channel, line.queue, head.run_at, NULL, NULL
-FROM line
+SELECT 'bulk', source.channel, source.queue, head.run_at, source.type, NULL
+FROM source
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = line.channel AND queue = line.queue AND state <> 'running' AND run_at IS NOT NULL
-      AND lane IS NULL AND run_at >= line.since_at
+    WHERE channel = source.channel AND queue = source.queue AND type = source.type AND state <> 'running'
+      AND run_at IS NOT NULL AND lane IS NULL AND run_at >= source.since_at
     ORDER BY run_at LIMIT 1
 ) AS head
 UNION ALL
-SELECT 'lanes', line.channel, line.queue, head.due_at, NULL, NULL
-FROM line
+SELECT 'lanes', source.channel, source.queue, head.due_at, source.type, NULL
+FROM source
 CROSS JOIN LATERAL (
     SELECT due_at FROM postino.lane_due
-    WHERE channel = line.channel AND queue = line.queue
+    WHERE channel = source.channel AND queue = source.queue AND type = source.type
     ORDER BY due_at LIMIT 1
 ) AS head
 UNION ALL
-SELECT 'started', known.channel, 0, head.run_at, NULL, NULL
-FROM (SELECT DISTINCT channel FROM postino.channels) AS known
+SELECT 'started', known.channel, 0, head.run_at, known.type, NULL
+FROM known
 CROSS JOIN LATERAL (
     SELECT run_at FROM postino.jobs
-    WHERE channel = known.channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+    WHERE channel = known.channel AND type = known.type AND state <> 'running' AND run_at IS NOT NULL
+      AND lane IS NOT NULL
       AND (may_be_live OR ignore_blackouts)
     ORDER BY run_at LIMIT 1
 ) AS head
@@ -59,10 +66,22 @@ UNION ALL
 SELECT 'blackout', id::text, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
-WHERE state <> 'closed' OR failures <> '[]'
+WHERE strpos(service, '@') = 0 AND (state <> 'closed' OR failures <> '[]')
+UNION ALL
+SELECT 'service', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
+WHERE service = ANY (:services::text[]) AND (state <> 'closed' OR failures <> '[]')
 UNION ALL
 SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
   WHERE coalesce(cap, default_cap) IS NOT NULL
+UNION ALL
+SELECT 'database', NULL, NULL, NULL, (to_jsonb(known) || jsonb_build_object('here', postino.locate()))::text, NULL
+FROM postino.database_state AS known
+UNION ALL
+SELECT 'witness', id, NULL, seen_at, mark, n FROM postino.witnesses
+WHERE id = ANY (:witnesses::text[])
+   OR seen_at >= (SELECT alive_at FROM postino.database_state) - make_interval(secs => :silent_seconds::float8)
+UNION ALL
+SELECT 'lost', id, NULL, NULL, NULL, lost_from FROM postino.witnesses WHERE lost_from IS NOT NULL
 UNION ALL
 SELECT 'worker', id, NULL, NULL, NULL, heartbeats FROM postino.workers
 -- Removed while its heartbeat waited: this statement still sees the old row, but the heartbeat did not count.
@@ -78,22 +97,31 @@ GROUP BY channel, coalesce(brand, '')
 
 -- name: lock_started_jobs
 -- Jobs of which something may be live, or that ignore blackouts: the first of each lane. Lanes that another claim holds
--- are skipped.
-SELECT lane.channel, lane.lane, input.id
+-- are skipped, and brands that have their share of the channel.
+SELECT lane.channel, lane.lane, input.id, input.brand, input.run_at, (
+    SELECT circuit.service FROM postino.account_circuits AS circuit
+    WHERE circuit.account = lane.account AND circuit.network = lane.channel
+) AS service
 FROM postino.lanes AS lane
 JOIN (
-    SELECT DISTINCT ON (started.channel, started.lane) started.channel, started.lane, started.id
-    FROM unnest(:channel::text[], :share::int[]) AS line (channel, share)
+    SELECT DISTINCT ON (started.channel, started.lane) started.channel, started.lane, started.id, started.brand,
+        started.run_at
+    FROM unnest(:channel::text[], :type::text[], :share::int[], :full_brands::text[])
+        AS source (channel, type, share, full_brands)
     CROSS JOIN LATERAL (
-        SELECT job.channel, job.lane, job.id, job.run_at FROM postino.jobs AS job
-        WHERE job.channel = line.channel AND job.state <> 'running' AND job.run_at IS NOT NULL
+        SELECT job.channel, job.lane, job.id, job.brand, job.run_at FROM postino.jobs AS job
+        WHERE job.channel = source.channel AND job.type = source.type AND job.state <> 'running' AND job.run_at IS NOT NULL
           AND job.lane IS NOT NULL AND (job.may_be_live OR job.ignore_blackouts)
           AND job.run_at <= :now
+          AND (job.brand IS NULL OR NOT jsonb_exists(source.full_brands::jsonb, job.brand))
           AND NOT EXISTS (
               SELECT 1 FROM postino.gates AS gate
               WHERE gate.scope = 'account' AND gate.name = job.account AND (NOT job.may_be_live
                 OR gate.kind = ANY (:kinds::text[]))
                 AND gate.until_at > :now
+          ) AND NOT EXISTS (
+              SELECT 1 FROM postino.account_circuits AS circuit
+              WHERE circuit.account = job.account AND circuit.network = job.channel AND circuit.until_at > :now
           ) AND NOT EXISTS (
               SELECT 1 FROM postino.jobs AS busy
               WHERE busy.channel = job.channel AND busy.lane = job.lane AND busy.state = 'running'
@@ -109,7 +137,7 @@ JOIN (
             AND job.queue <> ALL (:closed_queue::int[])
             AND (job.brand IS NULL OR job.brand <> ALL (:closed_brand::text[])))
         ORDER BY job.run_at
-        LIMIT line.share
+        LIMIT source.share
     ) AS started
     ORDER BY started.channel, started.lane, started.run_at, started.id
 ) AS input ON input.channel = lane.channel AND input.lane = lane.lane
@@ -117,25 +145,25 @@ FOR UPDATE OF lane SKIP LOCKED
 
 -- name: claim_started_jobs
 -- The job chosen in each locked lane, unless another of its jobs runs or has a call in doubt.
-WITH line AS (
+WITH input AS (
     SELECT * FROM unnest(:channel::text[], :lane::text[], :id::uuid[]) AS l (channel, lane, id)
 ), chosen AS (
     SELECT job.id
-    FROM line
+    FROM input
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE id = line.id AND state <> 'running' AND run_at <= :now
+        WHERE id = input.id AND state <> 'running' AND run_at <= :now
         FOR UPDATE SKIP LOCKED
     ) AS job
     WHERE NOT EXISTS (
         SELECT 1 FROM postino.jobs AS busy
-        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running'
+        WHERE busy.channel = input.channel AND busy.lane = input.lane AND busy.state = 'running'
           AND busy.account IS NOT NULL
     ) AND NOT EXISTS (
         SELECT 1 FROM postino.jobs AS uncertain
-        WHERE uncertain.channel = line.channel AND uncertain.lane = line.lane AND uncertain.state = 'uncertain'
+        WHERE uncertain.channel = input.channel AND uncertain.lane = input.lane AND uncertain.state = 'uncertain'
           AND uncertain.account IS NOT NULL
-          AND uncertain.lookup_at > :now AND uncertain.id <> line.id
+          AND uncertain.lookup_at > :now AND uncertain.id <> input.id
     )
 ), claimed AS (
     UPDATE postino.jobs
@@ -157,11 +185,12 @@ WITH line AS (
 SELECT * FROM claimed
 
 -- name: claim_bulk_jobs
--- Each line gives its share, oldest first. The ids go through an array: the planner cannot know how few they are, and
--- this keeps it on the primary key. The poll that chose the lines is a moment old: lines closed since give nothing, nor
--- do capped ones unless they were counted under their lock.
-WITH line AS (
-    SELECT * FROM unnest(:channel::text[], :share::int[], :since_at::timestamptz[]) AS l (channel, share, since_at)
+-- Each source gives its share, oldest first. The ids go through an array: the planner cannot know how few they are, and
+-- this keeps it on the primary key. A source that closed since the poll gives no jobs, and neither does a capped one
+-- that was not counted under its lock.
+WITH source AS (
+    SELECT * FROM unnest(:channel::text[], :type::text[], :share::int[], :since_at::timestamptz[])
+        AS l (channel, type, share, since_at)
     WHERE NOT EXISTS (
         SELECT 1 FROM postino.gates WHERE scope = 'channel' AND name = l.channel AND until_at > :now
         UNION ALL
@@ -175,13 +204,13 @@ WITH line AS (
     ))
 ), chosen AS (
     SELECT job.id
-    FROM line
+    FROM source
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND queue = :queue AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
-          AND run_at >= line.since_at AND run_at <= :now
+        WHERE channel = source.channel AND queue = :queue AND type = source.type AND state <> 'running'
+          AND run_at IS NOT NULL AND lane IS NULL AND run_at >= source.since_at AND run_at <= :now
         ORDER BY run_at
-        LIMIT line.share
+        LIMIT source.share
         FOR UPDATE SKIP LOCKED
     ) AS job
 ), claimed AS (
@@ -204,28 +233,30 @@ WITH line AS (
 SELECT * FROM claimed
 
 -- name: claim_lane_jobs
--- The head of each locked lane; of an account's lane only while none of its jobs runs or has a call in doubt.
-WITH line AS (
-    SELECT * FROM unnest(:channel::text[], :lane::text[], :width::int[]) AS l (channel, lane, width)
+-- The first jobs of a brand in each locked lane; of an account's lane only while none of its jobs runs or has a call in
+-- doubt.
+WITH input AS (
+    SELECT * FROM unnest(:channel::text[], :lane::text[], :brand::text[], :type::text[], :lane_limit::int[])
+      AS i (channel, lane, brand, type, lane_limit)
 ), chosen AS (
     SELECT job.id
-    FROM line
+    FROM input
     CROSS JOIN LATERAL (
         SELECT id FROM postino.jobs
-        WHERE channel = line.channel AND lane = line.lane AND queue = :queue AND state <> 'running'
-          AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts
-          AND run_at <= :now AND (brand IS NULL OR brand <> ALL (:closed_brand::text[]))
+        WHERE channel = input.channel AND lane = input.lane AND queue = :queue AND coalesce(brand, '') = input.brand
+          AND type = input.type AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live
+          AND NOT ignore_blackouts AND run_at <= :now
         ORDER BY run_at, id
-        LIMIT line.width
+        LIMIT input.lane_limit
         FOR UPDATE SKIP LOCKED
     ) AS job
     WHERE NOT EXISTS (
         SELECT 1 FROM postino.jobs AS busy
-        WHERE busy.channel = line.channel AND busy.lane = line.lane AND busy.state = 'running'
+        WHERE busy.channel = input.channel AND busy.lane = input.lane AND busy.state = 'running'
           AND busy.account IS NOT NULL
     ) AND NOT EXISTS (
         SELECT 1 FROM postino.jobs AS uncertain
-        WHERE uncertain.channel = line.channel AND uncertain.lane = line.lane AND uncertain.state = 'uncertain'
+        WHERE uncertain.channel = input.channel AND uncertain.lane = input.lane AND uncertain.state = 'uncertain'
           AND uncertain.account IS NOT NULL
           AND uncertain.lookup_at > :now
     )
@@ -247,3 +278,69 @@ WITH line AS (
     FROM claimed HAVING count(*) > 0
 )
 SELECT * FROM claimed
+
+-- name: list_misdated_jobs
+-- Jobs whose time no program can read. Reads all jobs: only for claims that fail.
+SELECT id FROM postino.jobs WHERE NOT run_at BETWEEN '1970-01-02' AND '9000-01-01' LIMIT 500
+
+-- name: list_bulk_candidates
+SELECT job.id
+FROM unnest(:channel::text[], :type::text[], :queue::int[]) AS source (channel, type, queue)
+CROSS JOIN LATERAL (
+    SELECT id FROM postino.jobs
+    WHERE channel = source.channel AND queue = source.queue AND type = source.type AND state <> 'running' AND run_at IS NOT NULL
+      AND lane IS NULL AND run_at <= :now
+    ORDER BY run_at LIMIT :most
+) AS job
+
+-- name: list_lane_candidates
+SELECT job.id
+FROM unnest(:channel::text[], :type::text[], :queue::int[]) AS source (channel, type, queue)
+CROSS JOIN LATERAL (
+    SELECT lane, brand FROM postino.lane_due
+    WHERE channel = source.channel AND queue = source.queue AND type = source.type AND due_at <= :now
+    ORDER BY due_at LIMIT :most
+) AS due
+CROSS JOIN LATERAL (
+    SELECT id FROM postino.jobs
+    WHERE channel = source.channel AND lane = due.lane AND queue = source.queue AND coalesce(brand, '') = due.brand
+      AND type = source.type AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL AND NOT may_be_live AND NOT ignore_blackouts
+      AND run_at <= :now
+    ORDER BY run_at, id LIMIT :most
+) AS job
+
+-- name: list_started_candidates
+SELECT job.id
+FROM unnest(:channel::text[], :type::text[]) AS source (channel, type)
+CROSS JOIN LATERAL (
+    SELECT id FROM postino.jobs
+    WHERE channel = source.channel AND type = source.type AND state <> 'running' AND run_at IS NOT NULL AND lane IS NOT NULL
+      AND (may_be_live OR ignore_blackouts) AND run_at <= :now
+    ORDER BY run_at LIMIT :most
+) AS job
+
+-- name: take_unclaimable_job
+-- Values that cannot be read or counted on become bounded ones or NULL, so that the job can be listed and replayed.
+UPDATE postino.jobs
+SET state = 'uncertain', run_at = NULL, claimed_by = NULL, claimed_at = NULL, token = NULL, deadline_at = NULL,
+    dispatched_at = NULL, deferral_reason = NULL, last_error = :error,
+    time_limit = CASE WHEN time_limit <= 31622400 THEN time_limit END,
+    attempts = least(attempts, 1000), max_attempts = least(max_attempts, 1000), rescues = least(rescues, 1000),
+    deferrals = least(deferrals, 1000), rate_limit_count = least(rate_limit_count, 1000),
+    scheduled_at = CASE WHEN scheduled_at BETWEEN '1970-01-02' AND '9000-01-01' THEN scheduled_at ELSE :now END,
+    created_at = CASE WHEN created_at BETWEEN '1970-01-02' AND '9000-01-01' THEN created_at ELSE :now END,
+    lookup_at = CASE WHEN lookup_at BETWEEN '1970-01-02' AND '9000-01-01' THEN lookup_at END
+WHERE id = :id AND (state <> 'running' OR token = :token)
+RETURNING id
+
+-- name: find_due_times
+-- When the first jobs of each type are due, where a channel has jobs of several types: the claim takes the earliest.
+SELECT source.channel, source.type, job.run_at
+FROM unnest(:channel::text[], :type::text[], :share::int[], :since_at::timestamptz[])
+    AS source (channel, type, share, since_at)
+CROSS JOIN LATERAL (
+    SELECT run_at FROM postino.jobs
+    WHERE channel = source.channel AND queue = :queue AND type = source.type AND state <> 'running'
+      AND run_at IS NOT NULL AND lane IS NULL AND run_at >= source.since_at AND run_at <= :now
+    ORDER BY run_at LIMIT source.share
+) AS job

@@ -18,7 +18,7 @@ UNION ALL
 SELECT 'blackout', id::text, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at, row_to_json(circuit)::text, NULL FROM postino.circuits AS circuit
-WHERE state <> 'closed' OR failures <> '[]'
+WHERE strpos(service, '@') = 0 AND (state <> 'closed' OR failures <> '[]')
 UNION ALL
 SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
   WHERE coalesce(cap, default_cap) IS NOT NULL
@@ -31,11 +31,11 @@ ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap
 WHERE known.default_cap IS DISTINCT FROM excluded.default_cap
 
 -- name: lock_circuit
--- The first failure inserts the row, and the row of caps that claims lock while they count probes.
+-- The first failure inserts the row and, for a channel, the row of caps that claims lock while they count probes.
 WITH capped AS (
-    INSERT INTO postino.caps (channel) VALUES (:service) ON CONFLICT DO NOTHING
+    INSERT INTO postino.caps (channel) SELECT :service WHERE strpos(:service, '@') = 0 ON CONFLICT DO NOTHING
 ), made AS (
-    INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand)
+    INSERT INTO postino.circuits (service, state, failures, trips, probes, manual)
       VALUES (:service, 'closed', '[]', 0, 1, false)
     ON CONFLICT (service) DO UPDATE SET service = excluded.service
     RETURNING *
@@ -65,3 +65,18 @@ INSERT INTO postino.quota_usage (job_id, step, number, channel, account, quota, 
 SELECT :job_id, :step, :number, :spent_on, want.account, want.quota, want.cost, :now
 FROM unnest(:quota::text[], :account::text[], :cost::int[]) AS want (quota, account, cost)
 ON CONFLICT (job_id, step, number, quota) DO UPDATE SET at = excluded.at
+
+-- name: start_probes
+-- Of the claims that find an open circuit's time over, one may send probes. Until `until_at`, or until a result changes
+-- the circuit, it is closed to all others. Skips a circuit that a result is changing now.
+WITH expired AS (
+    SELECT circuit.service, input.seconds FROM unnest(:service::text[], :seconds::float8[]) AS input (service, seconds)
+    JOIN postino.circuits AS circuit ON circuit.service = input.service
+    WHERE circuit.state <> 'closed' AND circuit.until_at <= :now
+    ORDER BY circuit.service FOR UPDATE OF circuit SKIP LOCKED
+)
+UPDATE postino.circuits AS circuit
+SET state = 'half_open', since_at = CASE WHEN circuit.state = 'open' THEN :now ELSE circuit.since_at END,
+    until_at = :now + make_interval(secs => expired.seconds)
+FROM expired WHERE circuit.service = expired.service
+RETURNING circuit.service, circuit.probes, circuit.since_at = :now AS opened

@@ -27,14 +27,13 @@ WITH input AS (
            :now
     FROM input
     WHERE key IS NULL OR id IN (SELECT job_id FROM won)
-    RETURNING id, channel, lane, account, created_at
-), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT DISTINCT channel, lane, account FROM job WHERE lane IS NOT NULL
+    RETURNING id, channel, type, created_at
 ), channel AS (
-    INSERT INTO postino.channels (channel)
-    SELECT DISTINCT channel FROM job
-    WHERE NOT EXISTS (SELECT 1 FROM postino.channels AS known WHERE known.channel = job.channel)
+    INSERT INTO postino.channels (channel, type)
+    SELECT DISTINCT channel, type FROM job
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postino.channels AS known WHERE known.channel = job.channel AND known.type = job.type
+    )
 )
 -- One row without an id means that all jobs were inserted.
 SELECT NULL::uuid AS id, :now AS created_at
@@ -66,7 +65,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
-      AND :live::boolean
+      AND :unfinished::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.finished_jobs WHERE
@@ -90,11 +89,14 @@ WITH page AS (
       AND (:before::uuid IS NULL OR id < :before)
       AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
+), sized AS (
+    SELECT id, coalesce(sum(length(payload) + coalesce(length(result), 0))
+      OVER (ORDER BY id DESC ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW), 0) AS earlier_bytes
+    FROM postino.stored_jobs WHERE id = ANY (ARRAY (SELECT DISTINCT id FROM page ORDER BY id DESC LIMIT :limit))
 )
 SELECT * FROM postino.stored_jobs
-WHERE id = ANY (ARRAY (SELECT DISTINCT id FROM page ORDER BY id DESC LIMIT :limit))
+WHERE id = ANY (ARRAY (SELECT id FROM sized WHERE :max_bytes::bigint IS NULL OR earlier_bytes <= :max_bytes))
 ORDER BY id DESC
-LIMIT :limit
 
 -- name: list_busy_jobs
 -- Few jobs are running or uncertain: all of them through their own index, then the newest.
@@ -108,9 +110,13 @@ WITH busy AS MATERIALIZED (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
+), sized AS (
+    SELECT id, coalesce(sum(length(payload) + coalesce(length(result), 0))
+      OVER (ORDER BY id DESC ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW), 0) AS earlier_bytes
+    FROM postino.stored_jobs WHERE id = ANY (ARRAY (SELECT id FROM busy ORDER BY id DESC LIMIT :limit))
 )
 SELECT * FROM postino.stored_jobs
-WHERE id = ANY (ARRAY (SELECT id FROM busy ORDER BY id DESC LIMIT :limit))
+WHERE id = ANY (ARRAY (SELECT id FROM sized WHERE :max_bytes::bigint IS NULL OR earlier_bytes <= :max_bytes))
 ORDER BY id DESC
 
 -- name: list_jobs_by_brand
@@ -128,7 +134,7 @@ WITH page AS (
       AND (:queue::int IS NULL OR queue = :queue)
       AND (:parent_id::uuid IS NULL OR parent_id = :parent_id)
       AND (:before::uuid IS NULL OR id < :before)
-      AND :live::boolean
+      AND :unfinished::boolean
     ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT id FROM postino.finished_jobs WHERE
@@ -153,43 +159,50 @@ WITH page AS (
       AND NOT superseded AND :ended::boolean
     ORDER BY id DESC LIMIT :limit)
     ) AS one
+), sized AS (
+    SELECT id, coalesce(sum(length(payload) + coalesce(length(result), 0))
+      OVER (ORDER BY id DESC ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW), 0) AS earlier_bytes
+    FROM postino.stored_jobs WHERE id = ANY (ARRAY (SELECT DISTINCT id FROM page ORDER BY id DESC LIMIT :limit))
 )
 SELECT * FROM postino.stored_jobs
-WHERE id = ANY (ARRAY (SELECT DISTINCT id FROM page ORDER BY id DESC LIMIT :limit))
+WHERE id = ANY (ARRAY (SELECT id FROM sized WHERE :max_bytes::bigint IS NULL OR earlier_bytes <= :max_bytes))
 ORDER BY id DESC
-LIMIT :limit
 
 -- name: scan_jobs
 -- Newest first. Reads at most :scan jobs, whether they match or not, and always returns the last one read: the next
 -- page starts there.
 WITH walked AS MATERIALIZED (
     SELECT * FROM (
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.jobs WHERE :live::boolean
-          AND id < :before ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id, length(payload) AS bytes
+          FROM postino.jobs WHERE :unfinished::boolean AND id < :before ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.finished_jobs
-          WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id, length(payload) + coalesce(length(result), 0)
+          FROM postino.finished_jobs WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
         UNION ALL
-        (SELECT id, state, type, channel, account, queue, parent_id FROM postino.archived_jobs
-          WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
+        (SELECT id, state, type, channel, account, queue, parent_id, length(payload) + coalesce(length(result), 0)
+          FROM postino.archived_jobs WHERE :ended::boolean AND id < :before AND NOT superseded ORDER BY id DESC LIMIT :scan)
     ) AS every ORDER BY id DESC LIMIT :scan
 ), checked AS (
-    SELECT id, (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
+    SELECT id, bytes, (cardinality(:states::text[]) = 0 OR state = ANY (:states::text[]))
         AND (:type::text IS NULL OR type = :type) AND (:channel::text IS NULL OR channel = :channel)
         AND (:account::text IS NULL OR account IS NOT NULL AND account = :account)
         AND (:queue::int IS NULL OR queue = :queue)
         AND (:parent_id::uuid IS NULL OR parent_id IS NOT NULL AND parent_id = :parent_id) AS fits
     FROM walked
 )
-SELECT id, fits, (SELECT count(*) FROM walked) AS walked
+SELECT id, fits, bytes, (SELECT count(*) FROM walked) AS walked
 FROM checked
 WHERE fits OR id = (SELECT id FROM walked ORDER BY id LIMIT 1)
 ORDER BY id DESC
 
 -- name: cancel_job
--- Compare-and-set: only a pending job of which nothing was sent. No row returned means that something else came first.
+-- Compare-and-set: a pending job of which nothing is out, or a running post before its intent. The worker commits its
+-- intent under the lock of this row before it sends anything, and finds no row then. No row returned means that
+-- something else came first. An attempt in which nothing was sent does not count.
 WITH deleted AS (
-    DELETE FROM postino.jobs WHERE id = :id AND state = 'pending' AND NOT may_be_live RETURNING *
+    DELETE FROM postino.jobs
+    WHERE id = :id AND NOT may_be_live AND (state = 'pending' OR state = 'running' AND type = :post)
+    RETURNING *
 ), ending AS (
     INSERT INTO postino.finished_jobs (id, type, channel, queue, state, account, brand, user_id, parent_id,
       correlation_id,
@@ -197,31 +210,21 @@ WITH deleted AS (
           rescues,
         deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, finished_at)
     SELECT id, type, channel, queue, 'cancelled', account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, payload, scheduled_at, run_at, attempts, max_attempts, backoff, time_limit, generation,
-          rescues,
+        idempotency_key, payload, scheduled_at, run_at, attempts - (state = 'running')::int, max_attempts, backoff,
+          time_limit, generation, rescues,
         deferrals, may_be_live, remote_id, last_error, dispatched_at, created_at, :now
     FROM deleted
-), hint AS (
-    -- The lane is due later now, or not at all. Without a hint, claims would waste slots on it.
-    INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT channel, lane, account FROM deleted WHERE lane IS NOT NULL
 )
 SELECT id FROM deleted
 
 -- name: reschedule_job
-WITH moved AS (
-    UPDATE postino.jobs
-    SET scheduled_at = coalesce(:run_at::timestamptz, :now),
-        run_at = greatest(:run_at::timestamptz, :now), dispatched_at = NULL, deferral_reason = NULL,
-        -- The decision was about one time and does not hold for another.
-        ignore_blackouts = :ignore_blackouts::boolean OR (ignore_blackouts AND :run_at::timestamptz IS NULL)
-    WHERE id = :id AND state = 'pending' AND NOT may_be_live
-    RETURNING id, channel, lane, account, brand
-), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT channel, lane, account FROM moved WHERE lane IS NOT NULL
-)
-SELECT id FROM moved
+UPDATE postino.jobs
+SET scheduled_at = coalesce(:run_at::timestamptz, :now),
+    run_at = greatest(:run_at::timestamptz, :now), dispatched_at = NULL, deferral_reason = NULL,
+    -- The decision was about one time and does not hold for another.
+    ignore_blackouts = :ignore_blackouts::boolean OR (ignore_blackouts AND :run_at::timestamptz IS NULL)
+WHERE id = :id AND state = 'pending' AND NOT may_be_live
+RETURNING id
 
 -- name: mark_dispatched
 WITH due AS (
@@ -250,8 +253,8 @@ WHERE id <> :id::uuid AND state = 'uncertain' AND channel = :channel AND lookup_
 UNION ALL
 SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     SELECT 1 FROM postino.jobs
-    WHERE NOT :started AND channel = :channel AND lane = :lane AND state <> 'running' AND run_at IS NOT NULL
-      AND lane IS NOT NULL
+    WHERE NOT :started AND channel = :channel AND lane = :lane AND state <> 'running'
+      AND run_at IS NOT NULL AND lane IS NOT NULL AND coalesce(brand, '') <> ALL (:closed_brands::text[])
       AND NOT may_be_live AND NOT ignore_blackouts AND run_at <= :now
       AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
     UNION ALL
@@ -262,12 +265,12 @@ SELECT 'ahead', NULL, NULL, NULL, count(*) FROM (
     UNION ALL
     SELECT 1 FROM postino.jobs
     WHERE :lane::text IS NULL AND channel = :channel AND state <> 'running' AND run_at IS NOT NULL AND lane IS NULL
-      AND run_at <= :now
+      AND type = :type AND run_at <= :now
       AND (queue, run_at, id) < (:queue::int, :run_at::timestamptz, :id::uuid)
     LIMIT :most_ahead
 ) AS before
 UNION ALL
-SELECT 'worker', id, NULL, host, pid FROM postino.workers
+SELECT 'worker', id, NULL, json_build_object('host', host, 'types', types)::text, pid FROM postino.workers
 UNION ALL
 SELECT 'until', NULL, publish_until_at, NULL, NULL FROM postino.posts WHERE id = :id
 
@@ -283,15 +286,11 @@ WITH letter AS (
 ), long_past AS (
     UPDATE postino.archived_jobs SET superseded = true
     WHERE id = :id AND NOT superseded AND EXISTS (SELECT 1 FROM letter)
-), job AS (
-    INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live,
-          last_error, created_at)
-    SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
-        idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:run_at::timestamptz, :now),
-        max_attempts, backoff, time_limit, generation + 1, may_be_live, last_error, created_at
-    FROM letter
-    RETURNING channel, lane, account, brand
 )
-INSERT INTO postino.lane_hints (channel, lane, account)
-SELECT channel, lane, account FROM job WHERE lane IS NOT NULL
+INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, payload, scheduled_at, run_at, max_attempts, backoff, time_limit, generation, may_be_live,
+    lookup_at, last_error, created_at)
+SELECT id, type, channel, queue, 'pending', :lane, account, brand, user_id, parent_id, correlation_id,
+    idempotency_key, coalesce(:payload::bytea, payload), scheduled_at, coalesce(:run_at::timestamptz, :now),
+    max_attempts, backoff, time_limit, generation + 1, :may_be_live, :lookup_at::timestamptz, last_error, created_at
+FROM letter

@@ -1,9 +1,13 @@
 -- name: remove_dead_worker
--- Only if its heartbeats still stand where the observer saw them stop: a worker that sent one since is alive.
-DELETE FROM postino.workers AS worker
-USING unnest(:id::text[], :heartbeats::bigint[]) AS dead (id, heartbeats)
-WHERE worker.id = dead.id AND worker.heartbeats = dead.heartbeats
-RETURNING worker.id AS worker, worker.suspect::text AS suspect
+-- Only if its heartbeats still stand where the observer saw them stop: a worker that sent one since is alive. Rows that
+-- another rescue holds are skipped: waiting for a worker that is frozen in its rescue would stop all the others.
+DELETE FROM postino.workers WHERE id = ANY (ARRAY (
+    SELECT worker.id FROM postino.workers AS worker
+    JOIN unnest(:id::text[], :heartbeats::bigint[]) AS dead (id, heartbeats)
+        ON worker.id = dead.id AND worker.heartbeats = dead.heartbeats
+    FOR UPDATE OF worker SKIP LOCKED
+))
+RETURNING id AS worker, suspect::text AS suspect
 
 -- name: archive_posts
 -- Runs before prune_history: posts are never pruned.

@@ -19,13 +19,19 @@ ON CONFLICT (id) DO NOTHING
 RETURNING id, (SELECT account.state FROM postino.accounts AS account WHERE account.id = posts.account) AS account_state
 
 -- name: find_posts
--- What a response shows of posts beside their jobs.
-SELECT post.id, post.content_id, post.publish_until_at, content.text AS content, content.version,
-  account.state AS account_state
+-- What a response shows of posts beside their jobs. The text of a content is in one row of its posts: others share it.
+SELECT post.id, post.content_id, post.publish_until_at, content.version, account.state AS account_state,
+  CASE row_number() OVER (PARTITION BY content.id) WHEN 1 THEN content.text END AS content
 FROM unnest(:ids::uuid[]) AS input (id)
 JOIN postino.posts AS post ON post.id = input.id
 JOIN postino.contents AS content ON content.id = post.content_id
 LEFT JOIN postino.accounts AS account ON account.id = post.account
+
+-- name: measure_posts
+SELECT post.id, octet_length(content.text) AS bytes
+FROM unnest(:ids::uuid[]) AS input (id)
+JOIN postino.posts AS post ON post.id = input.id
+JOIN postino.contents AS content ON content.id = post.content_id
 
 -- name: scan_posts
 -- Newest first. :way names the index to use; the other branches are not started. Reads at most :scan posts, whether
@@ -165,14 +171,18 @@ FROM unnest(:day::int[], :from_at::timestamptz[], :to_at::timestamptz[], :brand:
 SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM (SELECT unnest(:names::text[]) AS name ORDER BY 1) AS named
 
 -- name: find_duplicates
--- The same content on the same account moments ago, unless it failed or was cancelled.
-SELECT post.id, post.account
+-- The same content on the same account, published now: not ended, however long ago, or published moments ago. Rows of
+-- earlier releases do not say whether they are scheduled; those of the future are.
+SELECT post.id, post.account, post.brand
 FROM unnest(:account::text[], :fingerprint::text[]) AS input (account, fingerprint)
 JOIN postino.posts AS post ON post.account = input.account AND post.fingerprint = input.fingerprint
-CROSS JOIN LATERAL (SELECT * FROM postino.stored_jobs WHERE id = post.id OFFSET 0) AS job
-WHERE greatest(post.created_at, job.scheduled_at, job.finished_at) > :now - make_interval(secs => :seconds)
-  AND job.state NOT IN ('failed', 'cancelled') AND job.scheduled_at <= :now
-ORDER BY post.created_at DESC
+WHERE post.phase = 'live' AND post.scheduled_at <= :now
+UNION ALL
+SELECT post.id, post.account, post.brand
+FROM unnest(:account::text[], :fingerprint::text[]) AS input (account, fingerprint)
+JOIN postino.posts AS post ON post.account = input.account AND post.fingerprint = input.fingerprint
+WHERE post.phase = 'completed' AND post.ended_at > :now - make_interval(secs => :seconds)
+ORDER BY id DESC
 
 -- name: find_responses
 SELECT answer.caller, answer.key, request_hash, endpoint, status, body, created_at

@@ -21,9 +21,6 @@ WITH input AS (
         deferrals, may_be_live, known_as, result, last_error, claimed_by, claimed_at, token, dispatched_at,
         created_at, :now
     FROM deleted
-), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT channel, lane, account FROM deleted WHERE lane IS NOT NULL
 ), event AS (
     INSERT INTO postino.events (at, type, job_id, data)
     SELECT :now, 'job.completed', id, data FROM deleted
@@ -32,7 +29,7 @@ SELECT id FROM deleted
 
 -- name: settle_finished
 -- The token fences a worker that wakes up after its lease ended: an id that is not returned was lost. Without a token,
--- a person settles an uncertain job under its lock. Job, attempt, dead letter, hint and event are one statement.
+-- a person settles an uncertain job under its lock. Job, attempt, dead letter and event are one statement.
 WITH input AS (
     SELECT * FROM unnest(
         :id::uuid[], :token::uuid[], :state::text[], :remote_id::text[], :result::text[], :error::text[],
@@ -85,16 +82,13 @@ WITH input AS (
             'error_class', error_class, 'message', message, 'trace', trace
         ))::text
     FROM deleted WHERE ending = 'failed'
-), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT channel, lane, account FROM deleted WHERE lane IS NOT NULL
 ), event AS (
     INSERT INTO postino.events (at, type, job_id, data)
     SELECT :now, event, id, data FROM deleted WHERE event IS NOT NULL
 )
 SELECT id FROM deleted
 
--- name: settle_live
+-- name: settle_unfinished
 -- Back to pending, or to uncertain. Fenced by the token like settle_finished.
 WITH input AS (
     SELECT * FROM unnest(
@@ -115,15 +109,12 @@ WITH input AS (
         claimed_by = NULL, claimed_at = NULL, token = NULL, deadline_at = NULL, dispatched_at = NULL
     FROM input
     WHERE job.id = input.id AND job.token IS NOT DISTINCT FROM input.token AND job.state <> 'pending'
-    RETURNING job.channel, job.lane, job.account, job.brand, job.generation, input.*
+    RETURNING job.generation, input.*
 ), attempt AS (
     INSERT INTO postino.attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class,
       message, trace)
     SELECT id, generation, number, started_at, :now, worker, outcome, error_class, message, trace
     FROM updated WHERE recorded
-), hint AS (
-    INSERT INTO postino.lane_hints (channel, lane, account)
-    SELECT channel, lane, account FROM updated WHERE lane IS NOT NULL
 ), event AS (
     INSERT INTO postino.events (at, type, job_id, data)
     SELECT :now, event, id, data FROM updated WHERE event IS NOT NULL

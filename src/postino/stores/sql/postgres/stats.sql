@@ -3,8 +3,8 @@
 SELECT input.brand, job.state, count(*)::int AS posts
 FROM unnest(:brands::text[]) AS input (brand)
 CROSS JOIN LATERAL (
-    (SELECT state FROM postino.jobs AS live
-     WHERE live.brand = input.brand AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most)
+    (SELECT state FROM postino.jobs AS unfinished
+     WHERE unfinished.brand = input.brand AND unfinished.type = 'postino.post' ORDER BY unfinished.id DESC LIMIT :most)
     UNION ALL
     (SELECT state FROM postino.finished_jobs AS past
      WHERE past.brand = input.brand AND past.type = 'postino.post' AND NOT past.superseded

@@ -7,8 +7,8 @@ SELECT (SELECT count(*) FROM turn) AS turn, :now AS now_at
 SELECT seq, hash FROM postino.audit ORDER BY seq DESC LIMIT 1
 
 -- name: insert_audit_entry
-INSERT INTO postino.audit (seq, at, actor, action, subject, reason, detail, hash)
-VALUES (:seq, :at, :actor, :action, :subject, :reason, :detail, :hash)
+INSERT INTO postino.audit (seq, at, actor, action, subject, reason, detail, hash, proof)
+VALUES (:seq, :at, :actor, :action, :subject, :reason, :detail, :hash, :proof)
 
 -- name: list_audit_entries
 SELECT * FROM postino.audit ORDER BY seq DESC LIMIT :limit

@@ -1,6 +1,6 @@
 -- name: insert_api_key
-INSERT INTO postino.api_keys (id, name, prefix, digest, role, brands, created_by, created_at, expires_at)
-VALUES (:id, :name, :prefix, :digest, :role, :brands, :created_by, :now, :expires_at)
+INSERT INTO postino.api_keys (id, name, prefix, digest, role, brands, job_types, created_by, created_at, expires_at)
+VALUES (:id, :name, :prefix, :digest, :role, :brands, :job_types, :created_by, :now, :expires_at)
 ON CONFLICT (name) DO NOTHING
 RETURNING *
 

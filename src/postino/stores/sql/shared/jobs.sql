@@ -27,6 +27,9 @@ SELECT channel, queue, state, count(*) AS jobs, min(run_at) AS oldest_run_at FRO
 GROUP BY channel, queue, state
 ORDER BY channel, queue, state
 
+-- name: count_jobs_by_worker
+SELECT claimed_by, count(*) AS jobs FROM postino.jobs WHERE state = 'running' GROUP BY claimed_by
+
 -- name: has_collision
 -- True if another job is planned for the same time: of the account, or without one of the brand or channel.
 SELECT EXISTS (
@@ -38,17 +41,28 @@ SELECT EXISTS (
 ) AS collides
 
 -- name: list_dead_letters
+WITH page AS (
+    SELECT id, generation, length(payload) + coalesce(length(trace), 0) AS bytes FROM postino.dead_letters WHERE
+      (cardinality(:ids::uuid[]) = 0 OR id = ANY (:ids::uuid[]))
+      AND (:type::text IS NULL OR type = :type)
+      AND (:channel::text IS NULL OR channel = :channel)
+      AND (:cause::text IS NULL OR cause = :cause)
+      AND (:brands::text[] IS NULL OR brand = ANY (:brands))
+      AND (:account::text IS NULL OR account = :account)
+      AND (:resolved OR resolved_at IS NULL)
+      AND (:before::uuid IS NULL OR id < :before)
+    ORDER BY id DESC, generation DESC
+    LIMIT :limit
+), sized AS (
+    SELECT id, generation, coalesce(sum(bytes)
+      OVER (ORDER BY id DESC, generation DESC ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW), 0) AS earlier_bytes
+    FROM page
+)
 SELECT * FROM postino.dead_letters
-WHERE (cardinality(:ids::uuid[]) = 0 OR id = ANY (:ids::uuid[]))
-  AND (:type::text IS NULL OR type = :type)
-  AND (:channel::text IS NULL OR channel = :channel)
-  AND (:cause::text IS NULL OR cause = :cause)
-  AND (:brands::text[] IS NULL OR brand = ANY (:brands))
-  AND (:account::text IS NULL OR account = :account)
-  AND (:resolved OR resolved_at IS NULL)
-  AND (:before::uuid IS NULL OR id < :before)
+WHERE (id, generation) IN (
+    SELECT id, generation FROM sized WHERE :max_bytes::bigint IS NULL OR earlier_bytes <= :max_bytes
+)
 ORDER BY id DESC, generation DESC
-LIMIT :limit
 
 -- name: get_dead_letter_cause
 SELECT cause FROM postino.dead_letters WHERE id = :id AND generation = :generation

@@ -1,5 +1,5 @@
 -- name: insert_worker
-INSERT INTO postino.workers (id, host, pid, started_at) VALUES (:id, :host, :pid, :now)
+INSERT INTO postino.workers (id, host, pid, started_at, types) VALUES (:id, :host, :pid, :now, :types)
 ON CONFLICT (id) DO NOTHING  -- repeated after a lost response
 
 -- name: record_heartbeat
@@ -9,8 +9,14 @@ UPDATE postino.workers SET heartbeats = heartbeats + 1 WHERE id = :worker RETURN
 -- Written before the worker runs a job that was rescued before: if the worker dies too, this job is the cause.
 UPDATE postino.workers SET suspect = :job_id WHERE id = :worker
 
+-- name: set_worker_trouble
+UPDATE postino.workers
+SET trouble = :trouble, trouble_since_at = CASE WHEN :trouble::text IS NULL THEN NULL
+    ELSE coalesce(trouble_since_at, :now - make_interval(secs => :seconds)) END
+WHERE id = :worker
+
 -- name: list_workers
-SELECT id AS worker, host, pid, started_at, heartbeats FROM postino.workers ORDER BY started_at, id
+SELECT id AS worker, host, pid, started_at, heartbeats, trouble, trouble_since_at, types FROM postino.workers ORDER BY started_at, id
 
 -- name: delete_worker
 DELETE FROM postino.workers WHERE id = :id
@@ -26,22 +32,3 @@ RETURNING duty
 -- name: finish_duty
 UPDATE postino.duties SET done_at = :now, held_until_at = NULL
 WHERE duty = :duty AND holder = :holder
-
--- name: lock_database_identity
-SELECT identity, alive_at FROM postino.database_identity WHERE id = 1 FOR UPDATE
-
--- name: save_database_identity
-INSERT INTO postino.database_identity (id, identity, alive_at) VALUES (1, :identity, :now)
-ON CONFLICT (id) DO UPDATE SET identity = excluded.identity, alive_at = excluded.alive_at
-
--- name: record_alive
-UPDATE postino.database_identity SET alive_at = :now
-
--- name: hold_due_posts
--- A restored database does not know what was sent since its backup, so due posts wait for a person. Jobs with a call in
--- doubt are left out: a lookup answers for them.
-UPDATE postino.jobs
-SET state = 'uncertain', run_at = NULL, deferral_reason = :why, claimed_by = NULL, claimed_at = NULL, token = NULL,
-    deadline_at = NULL, dispatched_at = NULL
-WHERE type = :type AND state IN ('pending', 'running') AND lookup_at IS NULL AND run_at <= :now
-RETURNING *

@@ -1,6 +1,6 @@
 -- name: delete_sessions
 DELETE FROM postino.sign_in_links WHERE user_id = :user_id;
-DELETE FROM postino.sessions WHERE user_id = :user_id
+DELETE FROM postino.sessions WHERE user_id = :user_id AND id <> :kept
 
 -- name: prune_sessions
 DELETE FROM postino.sign_in_links WHERE expires_at < :now;

@@ -7,9 +7,12 @@ INSERT INTO postino.jobs (id, type, channel, queue, state, lane, account, brand,
 VALUES (:id, :type, :channel, :queue, :state, :lane, :account, :brand, :id, '', :scheduled_at, :run_at,
         :attempts, :generation, :rescues, :may_be_live, :ignore_blackouts, :lookup_at, :claimed_by, :claimed_at,
           :token, :created_at);
-INSERT INTO postino.lane_hints (channel, lane, account) SELECT :channel, :lane, :account
-WHERE :lane IS NOT NULL AND NOT EXISTS (SELECT 1 FROM postino.lane_hints WHERE channel = :channel AND lane = :lane);
-INSERT INTO postino.channels (channel) VALUES (:channel) ON CONFLICT DO NOTHING
+INSERT INTO postino.channels (type, channel) VALUES (:type, :channel) ON CONFLICT DO NOTHING
+
+-- name: load_accounts
+-- Only the service of each account, for a forecast in memory.
+INSERT INTO postino.accounts (id, network, handle, base_url, service, sealed, created_at)
+VALUES (:id, :network, '', '', :service, '', :now)
 
 -- name: load_posts
 -- Only the deadline of each post, for a forecast in memory.

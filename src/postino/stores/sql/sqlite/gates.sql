@@ -20,8 +20,8 @@ SELECT 'blackout', id, NULL, NULL, definition, NULL FROM postino.blackouts
 UNION ALL
 SELECT 'breaker', service, NULL, until_at,
        json_object('service', service, 'state', state, 'since_at', since_at, 'until_at', until_at, 'failures', failures,
-                   'trips', trips, 'probes', probes, 'reason', reason, 'by_hand', by_hand), NULL
-FROM postino.circuits WHERE state <> 'closed' OR failures <> '[]'
+                   'trips', trips, 'probes', probes, 'reason', reason, 'manual', manual), NULL
+FROM postino.circuits WHERE instr(service, '@') = 0 AND (state <> 'closed' OR failures <> '[]')
 UNION ALL
 SELECT 'cap', channel, NULL, NULL, NULL, coalesce(cap, default_cap) FROM postino.caps
   WHERE coalesce(cap, default_cap) IS NOT NULL
@@ -31,9 +31,9 @@ INSERT INTO postino.caps (channel, default_cap) VALUES (:channel, :default_cap)
 ON CONFLICT (channel) DO UPDATE SET default_cap = excluded.default_cap
 
 -- name: lock_circuit
--- The first failure inserts the row, and the row of caps that claims lock while they count probes.
-INSERT INTO postino.caps (channel) VALUES (:service) ON CONFLICT DO NOTHING;
-INSERT INTO postino.circuits (service, state, failures, trips, probes, by_hand)
+-- The first failure inserts the row and, for a channel, the row of caps that claims lock while they count probes.
+INSERT INTO postino.caps (channel) SELECT :service WHERE instr(:service, '@') = 0 ON CONFLICT DO NOTHING;
+INSERT INTO postino.circuits (service, state, failures, trips, probes, manual)
   VALUES (:service, 'closed', '[]', 0, 1, 0)
 ON CONFLICT (service) DO UPDATE SET service = excluded.service
 RETURNING *, :now AS now_at
@@ -56,3 +56,12 @@ WHERE :most < :cost + (
 INSERT INTO postino.quota_usage (job_id, step, number, channel, account, quota, cost, at)
 VALUES (:job_id, :step, :number, :spent_on, :account, :quota, :cost, :now)
 ON CONFLICT (job_id, step, number, quota) DO UPDATE SET at = excluded.at
+
+-- name: start_probes
+-- Of the claims that find an open circuit's time over, one may send probes. Until `until_at`, or until a result changes
+-- the circuit, it is closed to all others.
+UPDATE postino.circuits
+SET state = 'half_open', since_at = CASE WHEN state = 'open' THEN :now ELSE since_at END,
+    until_at = strftime('%Y-%m-%dT%H:%M:%f', :now, :seconds || ' seconds') || '000Z'
+WHERE service = :service AND state <> 'closed' AND until_at <= :now
+RETURNING service, probes, since_at = :now AS opened

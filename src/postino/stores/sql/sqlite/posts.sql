@@ -13,13 +13,19 @@ ON CONFLICT (id) DO NOTHING
 RETURNING id, (SELECT state FROM postino.accounts WHERE postino.accounts.id = postino.posts.account) AS account_state
 
 -- name: find_posts
--- What a response shows of posts beside their jobs.
-SELECT post.id, post.content_id, post.publish_until_at, content.text AS content, content.version,
-  account.state AS account_state
+-- What a response shows of posts beside their jobs. The text of a content is in one row of its posts: others share it.
+SELECT post.id, post.content_id, post.publish_until_at, content.version, account.state AS account_state,
+  CASE row_number() OVER (PARTITION BY content.id) WHEN 1 THEN content.text END AS content
 FROM json_each(:ids) AS input
 CROSS JOIN postino.posts AS post ON post.id = input.value
 JOIN postino.contents AS content ON content.id = post.content_id
 LEFT JOIN postino.accounts AS account ON account.id = post.account
+
+-- name: measure_posts
+SELECT post.id, length(content.text) AS bytes
+FROM json_each(:ids) AS input
+CROSS JOIN postino.posts AS post ON post.id = input.value
+JOIN postino.contents AS content ON content.id = post.content_id
 
 -- name: scan_posts
 -- Newest first. :way names the index to use; the other branches are not started. Reads at most :scan posts, whether
@@ -159,14 +165,15 @@ SELECT :day AS day, (
 SELECT 1 WHERE cardinality(:names) < 0
 
 -- name: find_duplicates
--- The same content on the same account moments ago, unless it failed or was cancelled.
-SELECT post.id, post.account
-FROM postino.posts AS post
-JOIN postino.stored_jobs AS job ON job.id = post.id
-WHERE post.account = :account AND post.fingerprint = :fingerprint
-  AND max(post.created_at, job.scheduled_at, coalesce(job.finished_at, '')) > :now - make_interval(secs => :seconds)
-  AND job.state NOT IN ('failed', 'cancelled') AND job.scheduled_at <= :now
-ORDER BY post.created_at DESC
+-- The same content on the same account, published now: not ended, however long ago, or published moments ago. Rows of
+-- earlier releases do not say whether they are scheduled; those of the future are.
+SELECT id, account, brand FROM postino.posts
+WHERE phase = 'live' AND account = :account AND fingerprint = :fingerprint AND scheduled_at <= :now
+UNION ALL
+SELECT id, account, brand FROM postino.posts
+WHERE phase = 'completed' AND account = :account AND fingerprint = :fingerprint
+  AND ended_at > :now - make_interval(secs => :seconds)
+ORDER BY id DESC
 
 -- name: find_responses
 SELECT caller, key, request_hash, endpoint, status, body, created_at FROM postino.stored_responses

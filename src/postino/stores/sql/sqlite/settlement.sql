@@ -12,10 +12,6 @@ SELECT job.id, job.type, channel, queue, 'completed', account, brand, user_id, p
     created_at, :now
 FROM json_each(:id) AS input
 JOIN postino.jobs AS job ON job.id = input.value AND job.token = json_extract(:token, '$[' || input.key || ']');
-INSERT INTO postino.lane_hints (channel, lane, account)
-SELECT channel, lane, account FROM json_each(:id) AS input
-JOIN postino.jobs AS job ON job.id = input.value AND job.token = json_extract(:token, '$[' || input.key || ']')
-WHERE lane IS NOT NULL;
 INSERT INTO postino.events (at, type, job_id, data)
 SELECT :now, 'job.completed', job.id, json_extract(:data, '$[' || input.key || ']') FROM json_each(:id) AS input
 JOIN postino.jobs AS job ON job.id = input.value AND job.token = json_extract(:token, '$[' || input.key || ']');
@@ -57,23 +53,17 @@ SELECT id, generation, type, channel, queue, account, brand, user_id, parent_id,
         'trace', past.trace
     )) FROM (SELECT * FROM postino.attempts WHERE job_id = :id ORDER BY started_at, rowid) AS past)
 FROM postino.jobs WHERE id = :id AND token IS :token AND state <> 'pending' AND :state = 'failed';
-INSERT INTO postino.lane_hints (channel, lane, account)
-SELECT channel, lane, account FROM postino.jobs
-WHERE id = :id AND token IS :token AND state <> 'pending' AND lane IS NOT NULL;
 INSERT INTO postino.events (at, type, job_id, data)
 SELECT :now, :event, id, :data FROM postino.jobs
 WHERE id = :id AND token IS :token AND state <> 'pending' AND :event IS NOT NULL;
 DELETE FROM postino.jobs WHERE id = :id AND token IS :token AND state <> 'pending' RETURNING id
 
--- name: settle_live
+-- name: settle_unfinished
 -- Back to pending, or to uncertain. Fenced by the token like settle_finished.
 INSERT INTO postino.attempts (job_id, generation, number, started_at, ended_at, worker, outcome, error_class, message,
   trace)
 SELECT id, generation, :number, :started_at, :now, :worker, :outcome, :error_class, :message, :trace
 FROM postino.jobs WHERE id = :id AND token IS :token AND state <> 'pending' AND :recorded;
-INSERT INTO postino.lane_hints (channel, lane, account)
-SELECT channel, lane, account FROM postino.jobs
-WHERE id = :id AND token IS :token AND state <> 'pending' AND lane IS NOT NULL;
 INSERT INTO postino.events (at, type, job_id, data)
 SELECT :now, :event, id, :data FROM postino.jobs
 WHERE id = :id AND token IS :token AND state <> 'pending' AND :event IS NOT NULL;

@@ -5,8 +5,8 @@ FROM json_each(:brands) AS input
 JOIN json_each((
     SELECT json_group_array(state) FROM (
         SELECT state FROM (
-            SELECT live.state AS state FROM postino.jobs AS live
-            WHERE live.brand = input.value AND live.type = 'postino.post' ORDER BY live.id DESC LIMIT :most
+            SELECT unfinished.state AS state FROM postino.jobs AS unfinished
+            WHERE unfinished.brand = input.value AND unfinished.type = 'postino.post' ORDER BY unfinished.id DESC LIMIT :most
         )
         UNION ALL
         SELECT state FROM (

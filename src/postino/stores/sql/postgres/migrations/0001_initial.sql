@@ -257,7 +257,7 @@ CREATE TABLE postino.circuits (
     trips              int NOT NULL,
     probes             int NOT NULL,
     reason             text,
-    by_hand            boolean NOT NULL
+    manual             boolean NOT NULL
 );
 
 -- Windows of local time in which nothing is published.
@@ -408,20 +408,20 @@ CREATE INDEX drafts_brand ON postino.drafts (brand, id);
 
 -- Files of posts: checked first, then saved row by row.
 CREATE TABLE postino.imports (
-    id         uuid PRIMARY KEY,
-    caller     text NOT NULL,
-    author     text NOT NULL,
-    state      text NOT NULL CHECK (state IN ('checked', 'saving', 'saved')),
-    token      text NOT NULL,
-    file       bytea NOT NULL,
-    timezone   text,
-    rows       int NOT NULL,
-    looked     int NOT NULL DEFAULT 0,  -- rows that were saved, known already or refused
-    created    int NOT NULL DEFAULT 0,  -- posts
-    known      int NOT NULL DEFAULT 0,  -- posts that existed before
-    faults     text NOT NULL,  -- as JSON
-    created_at timestamptz NOT NULL,
-    changed_at timestamptz NOT NULL
+    id             uuid PRIMARY KEY,
+    caller         text NOT NULL,
+    author         text NOT NULL,
+    state          text NOT NULL CHECK (state IN ('checked', 'saving', 'saved')),
+    token          text NOT NULL,
+    file           bytea NOT NULL,
+    timezone       text,
+    rows           int NOT NULL,
+    processed_rows int NOT NULL DEFAULT 0,  -- rows that were saved, existed already or were refused
+    created        int NOT NULL DEFAULT 0,  -- posts
+    existing       int NOT NULL DEFAULT 0,  -- posts that existed before
+    problems       text NOT NULL,  -- as JSON
+    created_at     timestamptz NOT NULL,
+    changed_at     timestamptz NOT NULL
 );
 CREATE UNIQUE INDEX imports_token ON postino.imports (caller, token);
 
@@ -612,7 +612,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- Every job, live and finished, as the store reads it.
+-- Every job, unfinished and finished, as the store reads it.
 CREATE VIEW postino.stored_jobs AS
 SELECT id, type, channel, account, brand, user_id,
        (ARRAY['high', 'default', 'low'])[queue + 1] AS queue, state, scheduled_at, run_at,

@@ -257,7 +257,7 @@ CREATE TABLE postino_circuits (
     trips              integer NOT NULL,
     probes             integer NOT NULL,
     reason             text,
-    by_hand            integer NOT NULL
+    manual             integer NOT NULL
 );
 
 -- Windows of local time in which nothing is published.
@@ -408,20 +408,20 @@ CREATE INDEX postino_drafts_brand ON postino_drafts (brand, id);
 
 -- Files of posts: checked first, then saved row by row.
 CREATE TABLE postino_imports (
-    id         text PRIMARY KEY,
-    caller     text NOT NULL,
-    author     text NOT NULL,
-    state      text NOT NULL CHECK (state IN ('checked', 'saving', 'saved')),
-    token      text NOT NULL,
-    file       blob NOT NULL,
-    timezone   text,
-    rows       integer NOT NULL,
-    looked     integer NOT NULL DEFAULT 0,  -- rows that were saved, known already or refused
-    created    integer NOT NULL DEFAULT 0,  -- posts
-    known      integer NOT NULL DEFAULT 0,  -- posts that existed before
-    faults     text NOT NULL,  -- as JSON
-    created_at text NOT NULL,
-    changed_at text NOT NULL
+    id             text PRIMARY KEY,
+    caller         text NOT NULL,
+    author         text NOT NULL,
+    state          text NOT NULL CHECK (state IN ('checked', 'saving', 'saved')),
+    token          text NOT NULL,
+    file           blob NOT NULL,
+    timezone       text,
+    rows           integer NOT NULL,
+    processed_rows integer NOT NULL DEFAULT 0,  -- rows that were saved, existed already or were refused
+    created        integer NOT NULL DEFAULT 0,  -- posts
+    existing       integer NOT NULL DEFAULT 0,  -- posts that existed before
+    problems       text NOT NULL,  -- as JSON
+    created_at     text NOT NULL,
+    changed_at     text NOT NULL
 );
 CREATE UNIQUE INDEX postino_imports_token ON postino_imports (caller, token);
 
@@ -550,7 +550,7 @@ CREATE INDEX postino_login_throttles_age ON postino_login_throttles (last_at);
 
 -- Views
 
--- Every job, live and finished, as the store reads it.
+-- Every job, unfinished and finished, as the store reads it.
 CREATE VIEW postino_stored_jobs AS
 SELECT id, type, channel, account, brand, user_id,
        CASE queue WHEN 0 THEN 'high' WHEN 1 THEN 'default' ELSE 'low' END AS queue, state, scheduled_at, run_at,
