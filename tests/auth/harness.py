@@ -29,10 +29,13 @@ class AuthHarness:
     keys: list[bytes] = field(default_factory=lambda: [secrets.token_bytes(32)])
 
     def __post_init__(self) -> None:
-        self.digests, self.passwords = SecretDigests(lambda: self.keys), Passwords()
+        self.digests, self.passwords = SecretDigests(self.load_keys, self.load_keys), Passwords()
         self.users = UserService(self.store, self.passwords)
         self.api_keys = KeyService(self.store, self.digests)
         self.sign_in = SignInService(self.store, self.digests, self.passwords)
+
+    async def load_keys(self) -> list[bytes]:
+        return self.keys
 
     async def audit_trail(self) -> list[tuple[str, str]]:
         return [(line.actor, line.action) for line in reversed(await self.store.audit(1000))]

@@ -56,7 +56,7 @@ async def test_api_keys_with_the_same_prefix_are_distinguished(auth: AuthHarness
     made, _ = await auth.api_keys.add("two", Role.OWNER, act=ME)
     other_text = first[:VISIBLE] + secrets.token_urlsafe(32)[8:]
     await auth.store.remove_api_key(made.id, ME)
-    alike = replace(made, prefix=first[:VISIBLE], digest=auth.digests.digest("api key", other_text))
+    alike = replace(made, prefix=first[:VISIBLE], digest=await auth.digests.digest("api key", other_text))
     await auth.store.add_api_key(alike, ME)
     for text, name in ((first, "one"), (other_text, "two")):
         result = await auth.api_keys.authenticate(text)
@@ -134,13 +134,16 @@ async def test_invalid_api_key_request_names_the_field(
         ({"name": "-ada"}, "name"),
         ({"name": "a" * 101}, "name"),
         ({"name": "äda"}, "name"),
-        ({"password": "too short"}, "password"),
+        ({"password": "eleven char"}, "password"),
+        ({"password": "password12"}, "password"),
+        ({"password": "postino12345"}, "password"),
+        ({"password": "ada-ada-ada-"}, "password"),
         ({"password": "x" * 201}, "password"),
         ({"brands": []}, "brands"),
     ],
 )
 async def test_invalid_user_request_names_the_field(auth: AuthHarness, changes: dict[str, object], field: str) -> None:
-    usual = {"name": "ada", "role": Role.OWNER, "password": "long enough", "act": ME}
+    usual = {"name": "ada", "role": Role.OWNER, "password": "long enough words", "act": ME}
     with pytest.raises(WrongUse) as refused:
         await auth.users.add(**{**usual, **changes})  # type: ignore[arg-type]
     assert refused.value.field == field
@@ -157,7 +160,7 @@ async def test_user_name_lookup_ignores_case(auth: AuthHarness) -> None:
 
 
 async def test_changing_a_user_keeps_absent_fields(auth: AuthHarness) -> None:
-    made = await auth.users.add("ada", Role.VIEWER, password="long enough", brands=["b"], act=ME)
+    made = await auth.users.add("ada", Role.VIEWER, password="long enough words", brands=["b"], act=ME)
     changed = await auth.users.change(made.id, {"role": Role.EDITOR}, ME)
     assert (changed.role, changed.brands, changed.password) == (Role.EDITOR, frozenset({"b"}), made.password)
     everything = await auth.users.change(made.id, {"brands": None, "password": None}, ME)
@@ -171,13 +174,17 @@ def test_unknown_role_is_refused() -> None:
         parse_role("Owner")
 
 
-def test_digest_matches_only_its_secret_and_purpose() -> None:
+async def test_digest_matches_only_its_secret_and_purpose() -> None:
     key = secrets.token_bytes(32)
-    digests = SecretDigests(lambda: [key])
-    proof = digests.digest("api key", "secret")
-    assert digests.matches("api key", "secret", proof)
-    assert not digests.matches("session", "secret", proof)
-    assert not digests.matches("api key", "secrets", proof)
-    assert not digests.matches("api key", "secret", "")
-    assert not digests.matches("api key", "secret", "unknown:" + proof.partition(":")[2])
+
+    async def load_keys() -> list[bytes]:
+        return [key]
+
+    digests = SecretDigests(load_keys, load_keys)
+    proof = await digests.digest("api key", "secret")
+    assert await digests.matches("api key", "secret", proof)
+    assert not await digests.matches("session", "secret", proof)
+    assert not await digests.matches("api key", "secrets", proof)
+    assert not await digests.matches("api key", "secret", "")
+    assert not await digests.matches("api key", "secret", "unknown:" + proof.partition(":")[2])
     assert key.hex() not in repr(digests)

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postino.vault.vault import KeyLost, SealBroken, Vault, VaultError, load_or_create, rotate_key
+from postino.vault.key_file import read_or_create
+from postino.vault.vault import KeyLost, SealBroken, Vault, VaultError, make_vault, rotate_key
 
 OLD, NEW = bytes(range(32)), bytes(range(100, 132))
 VAULT = Vault({"old": OLD, "new": NEW}, current="new")
@@ -33,6 +34,15 @@ def test_sealed_values_open_for_their_account_only(plain: dict[str, str], about:
     if about != other:
         with pytest.raises(SealBroken):
             VAULT.open(sealed, other)
+
+
+@given(st.lists(st.text(max_size=5), max_size=3), st.lists(st.text(max_size=5), max_size=3))
+def test_sealed_values_open_with_the_same_bound_values_only(bound: list[str], others: list[str]) -> None:
+    sealed = VAULT.seal(SECRET, ABOUT, bound)
+    assert VAULT.open(sealed, ABOUT, bound) == SECRET
+    if bound != others:
+        with pytest.raises(SealBroken):
+            VAULT.open(sealed, ABOUT, others)
 
 
 def test_sealing_twice_gives_different_bytes() -> None:
@@ -145,23 +155,23 @@ def test_vault_with_invalid_keys_is_refused(keys: dict[str, bytes], current: str
 
 def test_vault_is_reloaded_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "data" / "vault.key"
-    sealed = load_or_create(path).seal(SECRET, ABOUT)
-    assert load_or_create(path).open(sealed, ABOUT) == SECRET
+    sealed = make_vault(read_or_create(path)).seal(SECRET, ABOUT)
+    assert make_vault(read_or_create(path)).open(sealed, ABOUT) == SECRET
 
 
 def test_rotation_makes_the_new_key_current_and_keeps_the_old(tmp_path: Path) -> None:
     path = tmp_path / "vault.key"
-    sealed = load_or_create(path).seal(SECRET, ABOUT)
+    sealed = make_vault(read_or_create(path)).seal(SECRET, ABOUT)
     turned = rotate_key(path)
     assert not turned.is_current(sealed, ABOUT)
-    assert load_or_create(path).open(turned.reseal(sealed, ABOUT), ABOUT) == SECRET
-    assert load_or_create(path).open(sealed, ABOUT) == SECRET
-    assert load_or_create(path).current == turned.current
+    assert make_vault(read_or_create(path)).open(turned.reseal(sealed, ABOUT), ABOUT) == SECRET
+    assert make_vault(read_or_create(path)).open(sealed, ABOUT) == SECRET
+    assert make_vault(read_or_create(path)).current == turned.current
 
 
 def test_after_losing_the_key_file_sealed_values_report_the_lost_key(tmp_path: Path) -> None:
     path = tmp_path / "vault.key"
-    sealed = load_or_create(path).seal(SECRET, ABOUT)
+    sealed = make_vault(read_or_create(path)).seal(SECRET, ABOUT)
     path.unlink()
     with pytest.raises(KeyLost):
-        load_or_create(path).open(sealed, ABOUT)
+        make_vault(read_or_create(path)).open(sealed, ABOUT)

@@ -4,9 +4,9 @@ import secrets
 from collections.abc import Collection
 from datetime import datetime
 
-from postino.auth.user_checks import check_key_name, parse_brands
+from postino.auth.user_checks import check_key_name, parse_brands, parse_job_types
 from postino.errors import WrongUse
-from postino.rules.login_throttle import is_expired, is_worth_recording
+from postino.rules.sign_in import is_expired, is_worth_recording
 from postino.stores.records import AuditContext
 from postino.stores.store import Store
 from postino.values.auth import ApiKey, Role
@@ -30,6 +30,7 @@ class KeyService:
         role: Role,
         *,
         brands: Collection[str] | None = None,
+        job_types: Collection[str] | None = None,
         expires_at: datetime | None = None,
         act: AuditContext,
     ) -> tuple[ApiKey, str]:
@@ -41,9 +42,10 @@ class KeyService:
             id=new_id(),
             name=check_key_name(name),
             prefix=text[:VISIBLE],
-            digest=self.digests.digest(PURPOSE, text),
+            digest=await self.digests.digest(PURPOSE, text),
             role=role,
             brands=parse_brands(brands),
+            job_types=parse_job_types(job_types, role),
             created_by=act.actor,
             expires_at=expires_at,
         )
@@ -58,11 +60,17 @@ class KeyService:
             return None
         candidates, now = await self.store.api_keys_by_prefix(text[:VISIBLE])
         for key in candidates:
-            if self.digests.matches(PURPOSE, text, key.digest) and not is_expired(key.expires_at, now):
+            if await self.digests.matches(PURPOSE, text, key.digest) and not is_expired(key.expires_at, now):
                 if is_worth_recording(key.last_used_at, now):
                     await self.store.touch_api_key(key.id)
                 return key
         return None
+
+
+def read_prefix(text: str) -> str | None:
+    """Return the part of an API key that lists show; None if the text is no API key, and may be another secret."""
+    is_key = text.startswith(PREFIX) and len(text) >= 2 * VISIBLE and is_plain_text(text)
+    return text[:VISIBLE] if is_key else None
 
 
 def is_plain_text(text: str) -> bool:

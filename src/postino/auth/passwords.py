@@ -5,25 +5,32 @@ Verifying takes as long for an unknown user as for a known one.
 
 import asyncio
 import secrets
-import unicodedata
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from postino.errors import WrongUse
+from postino.rules.password_strength import is_easy_to_guess
+from postino.values.text import normalize_unicode
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-MIN_LENGTH, MAX_LENGTH = 10, 200
+MIN_LENGTH, MAX_LENGTH = 12, 200
+ADVICE = "Several words in a row that have nothing to do with each other are easy to remember."
 MAX_CONCURRENT = 2  # each hash needs MEMORY_KIB while it runs
 MEMORY_KIB, PASSES, LANES = 19 * 1024, 2, 1
 
 
-def check_length(password: str) -> str:
-    """Return the password. Raises WrongUse if it is too short or too long."""
+def check_password(password: str, name: str, *, field: str = "password") -> str:
+    """Return the password of a user. Raises WrongUse if it is too short, too long or easy to guess."""
     if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
-        message = f"password: choose {MIN_LENGTH} to {MAX_LENGTH} characters."
-        raise WrongUse(f"{message} Several words in a row are easy to remember.", "password")
+        message = f"{field}: choose {MIN_LENGTH} to {MAX_LENGTH} characters."
+        raise WrongUse(f"{message} {ADVICE}", field)
+    if is_easy_to_guess(password, name):
+        message = (
+            f"{field}: it is easy to guess: common words, the user's name, years, runs and repetitions hardly count."
+        )
+        raise WrongUse(f"{message} {ADVICE}", field)
     return password
 
 
@@ -67,4 +74,4 @@ class Passwords:
 
 def normalize_password(password: str) -> str:
     """Return the password in NFC: keyboards compose the same letters differently."""
-    return unicodedata.normalize("NFC", password)
+    return normalize_unicode(password)

@@ -5,20 +5,19 @@ Cookies and links are stored as digests only. Failed passwords are throttled by 
 
 import hashlib
 import hmac
-import ipaddress
 import math
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import structlog
-
-from postino.auth.passwords import Passwords
+from postino.auth.addresses import group_address
+from postino.auth.passwords import Passwords, check_password
+from postino.auth.refusal_log import SIGN_IN_REFUSED, RefusalLog
 from postino.auth.user_checks import normalize_name
 from postino.auth.users import UserService
 from postino.errors import Conflict
-from postino.rules.login_throttle import (
+from postino.rules.sign_in import (
     ADDRESS_POLICY,
     SESSION_IDLE_LIMIT,
     SESSION_LIFETIME,
@@ -34,7 +33,6 @@ from postino.values.auth import Role, Session, User
 from postino.values.job import new_id
 from postino.vault.digests import SecretDigests
 
-log = structlog.get_logger("postino.sign_in")
 SECRET_BYTES = 32
 SESSION, SIGN_IN_LINK = "session", "sign-in link"  # purposes of digests
 THROTTLED_NAME, THROTTLED_ADDRESS = "throttled name", "throttled address"
@@ -54,7 +52,7 @@ class BrowserSession:
 
 @dataclass(frozen=True, slots=True)
 class SignInRefused:
-    """The name or the password is wrong; which of the two is never said."""
+    """The name or the password is wrong. The error does not say which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +63,63 @@ class SignInThrottled:
 
 
 class SignInService:
-    def __init__(self, store: Store, digests: SecretDigests, passwords: Passwords) -> None:
+    def __init__(
+        self, store: Store, digests: SecretDigests, passwords: Passwords, refusals: RefusalLog | None = None
+    ) -> None:
         self.store = store
+        self.refusals = refusals or RefusalLog()
         self.digests = digests
         self.passwords = passwords
 
     async def login(self, name: str, password: str, address: str) -> BrowserSession | SignInRefused | SignInThrottled:
         """Sign a user in with a password, and log a refusal."""
-        result = await self.verify_password(normalize_name(name), password, address)
-        if not isinstance(result, BrowserSession):
+        user = await self.verify_password(name, password, address)
+        if not isinstance(user, User):
+            return user
+        session, cookie = await self.create_session(user.id)
+        return to_browser_session(await self.store.start_session(session, as_user(user)), user, cookie)
+
+    async def change_password(
+        self,
+        name: str,
+        password: str,
+        new_password: str,
+        address: str,
+        *,
+        cookie: str | None = None,
+        reason: str | None = None,
+    ) -> User | SignInRefused | SignInThrottled:
+        """Give a user who knows the password a new one. Ends all sessions of the user but the one of the cookie."""
+        check_password(new_password, name, field="new_password")
+        user = await self.verify_password(name, password, address)
+        if not isinstance(user, User):
+            return user
+        session = await self.find_session(cookie, touch=False) if cookie else None
+        kept = session.session_id if session is not None and session.user.id == user.id else None
+        changed = replace(user, password=await self.passwords.hash(new_password))
+        return await self.store.change_user(
+            changed, ["password"], as_user(user, reason), old_password=user.password, kept_session=kept
+        )
+
+    async def verify_password(self, name: str, password: str, address: str) -> User | SignInRefused | SignInThrottled:
+        """Return the user if the password is right, and log a refusal."""
+        result = await self.count_attempt(normalize_name(name), password, address)
+        if not isinstance(result, User):
             user = await self.store.user_by_name(normalize_name(name))
-            log_refusal(user, address, result.seconds if isinstance(result, SignInThrottled) else None)
+            self.log_refusal(user, address, result.seconds if isinstance(result, SignInThrottled) else None)
         return result
 
-    async def verify_password(
-        self, name: str, password: str, address: str
-    ) -> BrowserSession | SignInRefused | SignInThrottled:
+    def log_refusal(self, user: User | None, address: str, wait: int | None = None) -> None:
+        """Log a refused sign-in. It is not audited: the audit trail records changes, and strangers could fill it.
+
+        A name that no user has is not logged: it may be a password typed into the wrong field.
+        """
+        self.refusals.warn(SIGN_IN_REFUSED, address, user=None if user is None else user.name, wait=wait)
+
+    async def count_attempt(self, name: str, password: str, address: str) -> User | SignInRefused | SignInThrottled:
         """Count the attempt before verifying it, so that concurrent guesses are all counted."""
-        name_digest = self.digests.digest(THROTTLED_NAME, name)
-        address_digest = self.digests.digest(THROTTLED_ADDRESS, group_address(address))
+        name_digest = await self.digests.digest(THROTTLED_NAME, name)
+        address_digest = await self.digests.digest(THROTTLED_ADDRESS, group_address(address))
         until_at = await self.store.begin_login({name_digest: USER_POLICY, address_digest: ADDRESS_POLICY})
         if until_at is not None:
             left = until_at - await self.store.now()
@@ -93,15 +129,15 @@ class SignInService:
             return SignInRefused()
         await self.store.forgive_login(name_digest, address_digest)
         if user.password is not None and self.passwords.is_outdated(user.password):
-            await self.store.update_password_hash(user.id, await self.passwords.hash(password))
-        session, cookie = await self.create_session(user.id)
-        return to_browser_session(await self.store.start_session(session, as_user(user)), user, cookie)
+            user = replace(user, password=await self.passwords.hash(password))
+            await self.store.update_password_hash(user.id, user.password or "")
+        return user
 
     async def create_session(self, user_id: UUID) -> tuple[Session, str]:
         """Return a new session, not stored yet, and its cookie."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
         expires_at = await self.store.now() + SESSION_LIFETIME
-        digest = self.digests.digest(SESSION, secret)
+        digest = await self.digests.digest(SESSION, secret)
         session = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=expires_at)
         return session, join_token(session.id, secret)
 
@@ -116,7 +152,7 @@ class SignInService:
             return None
         session, user, now = row
         seen_at = session.seen_at or now
-        matches = self.digests.matches(SESSION, parts[1], session.digest)
+        matches = await self.digests.matches(SESSION, parts[1], session.digest)
         if not matches or is_expired(session.expires_at, now) or is_idle(seen_at, now):
             return None
         if touch and is_worth_recording(seen_at, now):
@@ -129,7 +165,10 @@ class SignInService:
     async def create_link(self, user_id: UUID, act: AuditContext) -> str:
         """Return a token that signs this user in once, within ten minutes."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        digest, expires_at = self.digests.digest(SIGN_IN_LINK, secret), await self.store.now() + SIGN_IN_LINK_LIFETIME
+        digest, expires_at = (
+            await self.digests.digest(SIGN_IN_LINK, secret),
+            await self.store.now() + SIGN_IN_LINK_LIFETIME,
+        )
         link = Session(id=new_id(), user_id=user_id, digest=digest, expires_at=expires_at)
         await self.store.add_sign_in_link(link, act)
         return join_token(link.id, secret)
@@ -141,19 +180,11 @@ class SignInService:
         if parts is None or row is None:
             return None
         link, user, now = row
-        if not self.digests.matches(SIGN_IN_LINK, parts[1], link.digest) or is_expired(link.expires_at, now):
+        if not await self.digests.matches(SIGN_IN_LINK, parts[1], link.digest) or is_expired(link.expires_at, now):
             return None
         session, cookie = await self.create_session(user.id)
         started = await self.store.use_sign_in_link(link.id, session, as_user(user))
         return None if started is None else to_browser_session(started, user, cookie)
-
-
-def log_refusal(user: User | None, address: str, wait: int | None = None) -> None:
-    """Log a refused sign-in. It is not audited: the audit trail records changes, and strangers could fill it.
-
-    A name that no user has is not logged: it may be a password typed into the wrong field.
-    """
-    log.warning("sign_in.refused", user=None if user is None else user.name, address=address, wait=wait)
 
 
 async def create_sign_in_url(
@@ -179,8 +210,8 @@ def derive_csrf_token(cookie: str) -> str:
     return hmac.new(cookie.encode(), b"postino csrf 1", hashlib.sha256).hexdigest()
 
 
-def as_user(user: User) -> AuditContext:
-    return AuditContext(f"user:{user.name}")
+def as_user(user: User, reason: str | None = None) -> AuditContext:
+    return AuditContext(f"user:{user.name}", reason or "")
 
 
 def join_token(public: UUID, secret: str) -> str:
@@ -196,14 +227,3 @@ def split_token(text: str) -> tuple[UUID, str] | None:
         return UUID(public), secret
     except ValueError:
         return None
-
-
-def group_address(address: str) -> str:
-    """Return what attempts are counted by: an IPv4 address, or the /64 network of an IPv6 address."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))

@@ -1,19 +1,21 @@
 """Check the names, roles and brands of users and API keys. A refusal names the field that is wrong."""
 
 import re
-import unicodedata
 from collections.abc import Collection
 
 from postino.errors import WrongUse
 from postino.values.auth import Role
+from postino.values.text import normalize_unicode
 
 MAX_NAME, MAX_BRANDS, MAX_BRAND = 100, 100, 500  # characters, brands, characters
+MAX_JOB_TYPES = 100
+ALL_TYPES = "*"
 USER_NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,99}")
 
 
 def normalize_name(name: str) -> str:
     """Return a user name as it is stored: trimmed, composed and in lower case."""
-    return unicodedata.normalize("NFC", name.strip()).casefold()
+    return normalize_unicode(name.strip()).casefold()
 
 
 def check_user_name(name: str) -> str:
@@ -41,6 +43,21 @@ def parse_brands(brands: Collection[str] | None) -> frozenset[str] | None:
         if not 0 < len(brand) <= MAX_BRAND:
             raise WrongUse(f"brands[{number}]: a brand has 1 to {MAX_BRAND} characters.", f"brands[{number}]")
     return frozenset(brands)
+
+
+def parse_job_types(job_types: Collection[str] | None, role: Role) -> frozenset[str] | None:
+    """Return the types of jobs that a key may queue; None means all. Left out: all for an owner, otherwise none."""
+    if job_types is None:
+        return None if role is Role.OWNER else frozenset()
+    if len(job_types) > MAX_JOB_TYPES:
+        raise WrongUse(f"job_types: name at most {MAX_JOB_TYPES} types, or {ALL_TYPES!r} for all.", "job_types")
+    for number, name in enumerate(job_types):
+        if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+            where = f"job_types[{number}]"
+            raise WrongUse(f"{where}: the type of a job has 1 to {MAX_NAME} characters, on one line.", where)
+    if job_types and role is Role.VIEWER:
+        raise WrongUse("job_types: a viewer queues no jobs. Choose the role editor, or leave it out.", "job_types")
+    return None if ALL_TYPES in job_types else frozenset(job_types)
 
 
 def parse_role(text: str) -> Role:

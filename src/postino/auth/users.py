@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from postino.auth.passwords import Passwords, check_length
+from postino.auth.passwords import Passwords, check_password
 from postino.auth.user_checks import check_user_name, normalize_name, parse_brands
 from postino.errors import NotFound
 from postino.stores.records import AuditContext
@@ -29,10 +29,11 @@ class UserService:
         act: AuditContext,
     ) -> User:
         """Create a user. Without a password only a sign-in link signs them in."""
+        checked_name = check_user_name(name)
         user = User(
             id=new_id(),
-            name=check_user_name(name),
-            password=None if password is None else await self.passwords.hash(check_length(password)),
+            name=checked_name,
+            password=None if password is None else await self.passwords.hash(check_password(password, checked_name)),
             role=role,
             brands=parse_brands(brands),
             created_by=act.actor,
@@ -44,7 +45,7 @@ class UserService:
         before = await self.store.user(user_id)
         values = dict(changes)
         if values.get("password") is not None:
-            values["password"] = await self.passwords.hash(check_length(values["password"]))
+            values["password"] = await self.passwords.hash(check_password(values["password"], before.name))
         if "brands" in values:
             values["brands"] = parse_brands(values["brands"])
         return await self.store.change_user(replace(before, **values), [*changes], act)

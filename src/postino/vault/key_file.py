@@ -39,6 +39,12 @@ def read_or_create(path: Path) -> list[bytes]:
         return _read(path)
 
 
+def read_if_exists(path: Path) -> list[bytes]:
+    """Return the keys of this file; none if it does not exist."""
+    with _translate_errors(path):
+        return _read(path) if os.path.lexists(path) else []
+
+
 def add_key(path: Path) -> list[bytes]:
     """Add a new current key and return all keys. Older keys stay, to open what they sealed."""
     with _translate_errors(path):
@@ -58,7 +64,7 @@ def _read(path: Path) -> list[bytes]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         _check_permissions(os.fstat(descriptor), path)
-        return _parse(os.read(descriptor, MAX_BYTES), path)
+        return parse_keys(os.read(descriptor, MAX_BYTES), path)
     finally:
         os.close(descriptor)
 
@@ -74,7 +80,8 @@ def _check_permissions(status: os.stat_result, path: Path) -> None:
         )
 
 
-def _parse(content: bytes, path: Path) -> list[bytes]:
+def parse_keys(content: bytes, path: Path) -> list[bytes]:
+    """Return the keys of a key file's content."""
     lines = [line for line in content.decode("ascii", "replace").splitlines() if line and not line.startswith("#")]
     if lines and lines[0].startswith("postino vault ") and lines[0] != HEADER:
         raise KeyFileRefused(f"{path} was written by a newer Postino. Run that version, or a later one.")
