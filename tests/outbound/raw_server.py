@@ -48,12 +48,17 @@ class Visit:
 @dataclass
 class RawServer:
     behaviour: Behaviour
+    receive_buffer: int | None = None  # bytes that the kernel takes before the server reads them
     connections: int = 0
     requests: list[bytes] = field(default_factory=list)
 
     async def __aenter__(self) -> Self:
         self._visits: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        listening = socket.socket()
+        if self.receive_buffer is not None:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_buffer)
+        listening.bind(("127.0.0.1", 0))
+        self._server = await asyncio.start_server(self._serve, sock=listening, limit=self.receive_buffer or 65_536)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
 import traceback
 from datetime import timedelta
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 import structlog
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 
 from postino.errors import PostinoError
 from postino.outbound.http import OutboundHttp
-from postino.outbound.redaction import Redaction
+from postino.outbound.redaction import MAX_ERROR_BYTES, LearnedSecrets, Redaction
 from tests.outbound.conftest import Serve
 from tests.outbound.raw_server import Visit, polite
 from tests.outbound.test_http import free_port, hang_up_after_reading
@@ -30,6 +33,43 @@ def test_secret_is_redacted_at_every_position(secret: str, before: str, after: s
 @pytest.mark.parametrize("form", [TOKEN, quote(TOKEN), quote(TOKEN, safe=""), 'a"b\\c', "ä€", quote("ä€")])
 def test_secret_is_redacted_in_every_encoding(form: str) -> None:
     assert Redaction([TOKEN, 'a"b\\c', "ä€"])(f"<{form}>") == "<[secret]>"
+
+
+LONG = "secr3t/with+all&<kinds>'of\"signs\\ä"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        quote(LONG),
+        quote(LONG, safe="").lower(),
+        quote_plus(LONG),
+        quote(quote(LONG, safe=""), safe=""),
+        json.dumps(LONG)[1:-1],
+        json.dumps(LONG, ensure_ascii=False)[1:-1],
+        json.dumps(LONG)[1:-1].replace("/", "\\/"),
+        html.escape(LONG),
+        html.escape(LONG, quote=False),
+        LONG.encode().hex(),
+        base64.b64encode(LONG.encode()).decode().rstrip("="),
+        base64.urlsafe_b64encode(LONG.encode()).decode().rstrip("="),
+        f" {LONG}\n",
+    ],
+)
+def test_secret_is_redacted_in_encodings_of_others(form: str) -> None:
+    """Also in those in which no request sends it, but in which a server may repeat it."""
+    for redacted in (Redaction([LONG])(f"<{form}>"), Redaction([LONG]).redact_body(f"<{form}>".encode()).decode()):
+        assert "[secret]" in redacted
+        assert len(redacted) <= len("< [secret]xx>\n")
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "user:", "longer name:"])
+def test_secret_within_base64_is_redacted(before: str) -> None:
+    encoded = base64.b64encode(f"{before}{LONG}:after".encode()).decode()
+    shown = Redaction([LONG])(encoded)
+    assert "[secret]" in shown
+    beside = shown.replace("[secret]", "")
+    assert len(beside) <= 4 * (len(f"{before}:after") + 6) / 3  # at most a character of the secret on each side
 
 
 def test_secret_within_another_is_redacted_whole() -> None:
@@ -83,3 +123,55 @@ async def test_reason_from_caller_is_redacted(outbound: OutboundHttp, serve: Ser
     passage = outbound.open(timeout=SOON, visible=True, secrets=[TOKEN], may_send=lambda: f"{TOKEN} is over")
     with pytest.raises(PostinoError, match=r"\[secret\] is over"):
         await passage.request("POST", server.url)
+
+
+FRESH = "opaque-session-token-1"
+
+
+async def test_sent_authorization_is_redacted_in_every_later_error(outbound: OutboundHttp, serve: Serve) -> None:
+    """A session token is no credential of the account: the redaction learns it when it is sent."""
+
+    async def complain(visit: Visit) -> None:
+        await visit.request()
+        await visit.answer(400, f'{{"error": "unknown token {FRESH}, {TOKEN[3:]}"}}'.encode())
+
+    server = await serve(complain)
+    passage = outbound.open(timeout=SOON, visible=True)
+    answer = await passage.request("POST", server.url, headers={"Authorization": f"Bearer {FRESH}"})
+    assert FRESH not in answer.body.decode()
+    other = await outbound.open(timeout=SOON, visible=True).request("POST", server.url)
+    assert FRESH not in other.body.decode()
+
+
+async def test_token_of_a_response_is_redacted_in_later_errors(outbound: OutboundHttp, serve: Serve) -> None:
+    """The new refresh token of a session is in no request until it is used."""
+    bodies = [(200, f'{{"did": "x", "refreshJwt": "{FRESH}"}}'), (400, f'{{"error": "{FRESH} is not known"}}')]
+
+    async def respond(visit: Visit) -> None:
+        await visit.request()
+        status, body = bodies.pop(0)
+        await visit.answer(status, body.encode())
+
+    server = await serve(respond)
+    signed_in = await outbound.open(timeout=SOON, visible=False).request("POST", server.url)
+    assert signed_in.json()["refreshJwt"] == FRESH
+    answer = await outbound.open(timeout=SOON, visible=True).request("POST", server.url)
+    assert answer.json() == {"error": "[secret] is not known"}
+
+
+def test_long_error_responses_are_cut_without_breaking_a_secret() -> None:
+    for position in range(MAX_ERROR_BYTES - 30, MAX_ERROR_BYTES + 30, 7):
+        body = b"x" * position + FRESH.encode() + b"x" * 100_000
+        redacted = Redaction([FRESH]).redact_body(body)
+        assert len(redacted) <= MAX_ERROR_BYTES
+        assert b"opaque" not in redacted
+
+
+def test_learned_secrets_are_bounded() -> None:
+    learned = LearnedSecrets()
+    for number in range(1000):
+        learned.learn(f"host{number}", [f"token number {number}"])
+        learned.learn("busy", [f"token number {number}"])
+    assert [*learned.list_forms("host0")] == []
+    assert "token number 999" in [*learned.list_forms("busy")]
+    assert "token number 1" not in [*learned.list_forms("busy")]

@@ -14,14 +14,21 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from postino.errors import WrongUse
+from postino.outbound.connector import create_socket
+from postino.outbound.special_networks import is_public
 
 NOT_PUBLIC = "leads to this machine or a private network; give a URL that anybody on the internet can open"
+ODD_NUMBER = "its host is a number in an unusual form; write it as four numbers with dots"
+NO_TLS = (
+    "everybody on the way could read the credentials; use https://, or let the operator add {} to the setting"
+    " `outbound.http_origins`"
+)
 # The C library reads 0x7f.1 and 2130706433 as 127.0.0.1. Nobody writes such hosts except to get around this check.
 NUMERIC_HOST = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*\.?", re.IGNORECASE | re.ASCII)
+HOST_NAME = re.compile(r"([a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62}\.?", re.IGNORECASE | re.ASCII)
+MAX_HOST_NAME = 254
 LOCAL_HOST = re.compile(r"(.*\.)?(localhost|local|internal|localdomain)\.?", re.IGNORECASE)
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# Public by their number, but served by the cloud provider to its own machines, with credentials.
-CLOUD_METADATA = frozenset(map(ipaddress.IPv4Address, ("168.63.129.16", "192.0.0.192")))
+MAX_URL = 4000  # characters; the time to check a host grows with its square
 
 
 class DownloadRefused(WrongUse):
@@ -37,11 +44,14 @@ class UnsafeUrl(DownloadRefused):
 
 def check_url(url: str, allowed_origins: Collection[str] = ()) -> str | None:
     """Return why Postino must not request this URL, judging by its text alone; None if nothing is wrong."""
+    if len(url) > MAX_URL:
+        return f"it has more than {MAX_URL:,} characters"
     if url != url.strip() or re.search(r"[\x00-\x20\x7f\\]", url):
         return "it contains blanks, backslashes or control characters"
     try:
         parsed = URL(url)
         allowed = is_allowed_origin(parsed, allowed_origins)
+        host = parsed.host or ""  # raises if an xn-- form is invalid
     except ValueError:
         return "it is not a URL"
     if parsed.scheme not in ("http", "https"):
@@ -50,7 +60,23 @@ def check_url(url: str, allowed_origins: Collection[str] = ()) -> str | None:
         return "it contains a user name or password"
     if not parsed.raw_host:
         return "it has no host"
-    return None if allowed else check_host(parsed.raw_host)
+    if allowed:
+        return None
+    # Digits of other scripts make a valid international name, which other programs read as an address.
+    is_odd = "xn--" in parsed.raw_host and all(it.isdigit() or it == "." for it in host)
+    return ODD_NUMBER if is_odd else check_host(parsed.raw_host)
+
+
+def check_server_url(url: str, private_origins: Collection[str], http_origins: Collection[str]) -> str | None:
+    """Return why no account may have its server at this URL; None if it may."""
+    return check_url(url, private_origins) or check_encryption(URL(url), private_origins, http_origins)
+
+
+def check_encryption(url: URL, private_origins: Collection[str], http_origins: Collection[str]) -> str | None:
+    """Return why credentials must not be sent to this URL: it has no TLS, and no setting allows that."""
+    if url.scheme == "https" or is_allowed_origin(url, [*private_origins, *http_origins]):
+        return None
+    return NO_TLS.format(url.origin())
 
 
 def check_host(host: str) -> str | None:
@@ -59,30 +85,12 @@ def check_host(host: str) -> str | None:
         address = ipaddress.ip_address(host)
     except ValueError:
         if NUMERIC_HOST.fullmatch(host):
-            return "its host is a number in an unusual form; write it as four numbers with dots"
-        return f"{host} {NOT_PUBLIC}" if LOCAL_HOST.fullmatch(host) else None
+            return ODD_NUMBER
+        if LOCAL_HOST.fullmatch(host):
+            return f"{host} {NOT_PUBLIC}"
+        is_name = len(host) <= MAX_HOST_NAME and HOST_NAME.fullmatch(host)
+        return None if is_name else f"{host[:100]} is not the full name of a host on the internet"
     return None if is_public(address) else f"{host} {NOT_PUBLIC}"
-
-
-def is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address):
-        embedded = _extract_ipv4(address)
-        return is_public(embedded) if embedded else _is_global(address)
-    return _is_global(address) and address not in CLOUD_METADATA
-
-
-def _is_global(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    # Site-local addresses are deprecated but still routed.
-    site_local = isinstance(address, ipaddress.IPv6Address) and address.is_site_local
-    special = address.is_multicast or address.is_reserved or address.is_unspecified or site_local
-    return address.is_global and not special
-
-
-def _extract_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that this IPv6 address stands for, if any."""
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour
 
 
 def is_allowed_origin(url: URL, allowed_origins: Collection[str]) -> bool:
@@ -102,7 +110,7 @@ class PublicResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         results = await self._resolver.resolve(host, port, family)
         for result in results:
-            _require_public(result["host"], f"{host} ({result['host']})")
+            _require_public(result["host"], host)  # without the address: it may be known in the private network only
         return results
 
     async def close(self) -> None:
@@ -111,9 +119,9 @@ class PublicResolver(AbstractResolver):
 
 def create_public_socket(address: tuple[Any, ...]) -> socket.socket:
     """Create the socket for the address that is about to be connected to; raise UnsafeUrl if it is not public."""
-    family, kind, protocol, _, (host, *_) = address
+    *_, (host, *_) = address
     _require_public(host, host)
-    return socket.socket(family, kind, protocol)
+    return create_socket(address)
 
 
 def _require_public(host: str, label: str) -> None:
