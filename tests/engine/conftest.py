@@ -14,7 +14,7 @@ from postino import Job, Postino, State
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 
 T = TypeVar("T")
-WITHIN = 20.0  # seconds that a test waits for anything
+WITHIN = 60.0  # seconds that a test waits for anything
 
 
 def make_config(folder: Path, url: str) -> Config:
@@ -39,6 +39,7 @@ async def app(database_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
     app = Postino(make_config(tmp_path, database_url))
     await app.store.migrate()
     async with app:
+        await app.apply_settings()
         yield app
 
 

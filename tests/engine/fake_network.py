@@ -27,9 +27,9 @@ from tests.engine.conftest import wait_for
 
 # A quarantine of 0.4 s.
 QUICK = CallPolicy(
-    timeout=timedelta(seconds=0.1), visibility=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2)
+    timeout=timedelta(seconds=0.1), listing_delay=timedelta(seconds=0.1), send_within=timedelta(seconds=0.2)
 )
-PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging"}
+PUBLISHED = {"accepted", "lost", "error", "conflict", "garbled", "nonsense", "bug", "hanging", "blank id", "long id"}
 RESPONSES: dict[str, Any] = {
     "not sent": NotSent("Nothing left."),
     "lost": LostResponse("No response came."),
@@ -37,6 +37,8 @@ RESPONSES: dict[str, Any] = {
     "garbled": UnreadableResponse("<html>"),
     "bug": KeyError("id"),
     "nonsense": {"ok": True},
+    "blank id": Receipt(remote_id=" "),
+    "long id": Receipt(remote_id="x" * 501),
     "refused": Failure(FailureKind.PERMANENT, "Too long."),
     "limited": Failure(FailureKind.RATE_LIMIT, "Slow down."),
     "error": Failure(FailureKind.TRANSIENT, "Internal error."),
@@ -95,7 +97,7 @@ def register_publisher(
 
 
 async def get_facts(app: Postino, job: Job) -> list[tuple[int, Verdict, ReceiptSource]]:
-    return [(fact.number, fact.verdict, fact.source) for fact in (await app.store.ledger(job.id)).receipts]
+    return [(entry.number, entry.verdict, entry.source) for entry in (await app.store.ledger(job.id)).receipts]
 
 
 async def wait_for_person(app: Postino, job: Job) -> Job:

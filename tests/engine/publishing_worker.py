@@ -13,7 +13,9 @@ from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
 from postino.values.ledger import CallPolicy
 from postino.values.provider import NEVER, SAME_HANDLE, Found, Http, Intent, LookupResult, NotFound, Receipt
 
-POLICY = CallPolicy(timeout=timedelta(seconds=1), visibility=timedelta(seconds=0.2), send_within=timedelta(seconds=1))
+POLICY = CallPolicy(
+    timeout=timedelta(seconds=1), listing_delay=timedelta(seconds=0.2), send_within=timedelta(seconds=1)
+)
 
 
 def make_app(url: str, folder: Path) -> Postino:

@@ -31,10 +31,10 @@ WRONG: list[tuple[str, Deed]] = [
     ("name", lambda app, job: app.pause("account", "a\x00b")),
     ("name", lambda app, job: app.resume("account", "a\x00b")),
     ("name", lambda app, job: app.cap("", 1)),
-    ("most", lambda app, job: app.cap("c", -1)),
-    ("most", lambda app, job: app.cap("c", 1.5)),  # type: ignore[arg-type]
-    ("most", lambda app, job: app.cap("c", True)),
-    ("most", lambda app, job: app.cap("c", 1 << 40)),
+    ("cap", lambda app, job: app.cap("c", -1)),
+    ("cap", lambda app, job: app.cap("c", 1.5)),  # type: ignore[arg-type]
+    ("cap", lambda app, job: app.cap("c", True)),
+    ("cap", lambda app, job: app.cap("c", 1 << 40)),
     ("backoff", lambda app, job: app.enqueue("t", backoff=5)),  # type: ignore[arg-type]
     ("time_limit", lambda app, job: app.enqueue("t", time_limit=-1)),
     ("type", lambda app, job: app.enqueue_many([{"payload": 1}])),

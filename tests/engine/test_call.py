@@ -14,6 +14,7 @@ from postino.values.ledger import Ledger
 from postino.values.provider import NEVER, Failure, FailureKind, Http, LostResponse, NotSent
 from tests.engine.conftest import run_worker, wait_for_end
 from tests.engine.fake_network import QUICK, FakeNetwork, wait_for_person, wait_until_parked
+from tests.outbound.raw_server import RawServer, Visit
 
 only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 SOON = {"every": timedelta(seconds=0.05), "patience": timedelta(seconds=10)}
@@ -142,6 +143,38 @@ async def test_time_limit_applies_to_each_step(app: Postino) -> None:
         quick, late = await app.enqueue("work", 0.3), await app.enqueue("work", 1.2)
         assert (await wait_for_end(app, quick)).state is State.COMPLETED
         assert "longer than its time limit" in ((await wait_for_end(app, late)).last_error or "")
+
+
+@only_sqlite
+async def test_time_limit_does_not_end_an_upload_while_data_moves(app: Postino) -> None:
+    """The job's deadline in the database moves on, too: another worker must not take over."""
+    size, extensions, extend = 1_000_000, [], app.store.extend_deadline
+
+    async def count(job: Job, limit: float) -> None:
+        extensions.append(limit)
+        await extend(job, limit)
+
+    async def read_slowly(visit: Visit) -> None:
+        await visit.reader.readuntil(b"\r\n\r\n")
+        left = size
+        while left:
+            left -= len(await visit.reader.read(16_384))
+            await asyncio.sleep(0.03)
+        await visit.answer()
+
+    async def upload(http: Http, url: str) -> int:
+        return (await http.request("POST", url, body=b"x" * size)).status
+
+    @app.handler("work", time_limit=0.8, max_attempts=1)
+    async def work(job: Job, payload: str, call: Call) -> None:
+        await call.step("upload", upload, payload)
+
+    app.store.extend_deadline = count
+    async with RawServer(read_slowly, receive_buffer=16_384) as server, run_worker(app):
+        job = await wait_for_end(app, await app.enqueue("work", server.url))
+    assert (job.state, job.attempts) == (State.COMPLETED, 1), job.last_error
+    assert extensions
+    assert min(extensions) > 0.8
 
 
 # Names

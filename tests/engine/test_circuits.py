@@ -12,13 +12,16 @@ import pytest
 from postino import Done, Job, Outcome, Postino, Retry, State
 from postino.config import ChannelConfig
 from postino.engine.call import Call
+from postino.engine.circuit_monitor import MAX_WATCHED, CircuitMonitor
+from postino.engine.service_guard import ServiceGuard
 from postino.errors import CircuitOpen
-from postino.rules.circuit_breaker import CircuitState
+from postino.rules.circuit_breaker import BreakerPolicy, CircuitState
 from postino.stores.records import AuditContext
 from postino.values.event import Cursor, EventType
 from postino.values.gate import Scope
+from postino.values.ledger import CallPolicy
 from tests.engine.conftest import run_worker, wait_for, wait_for_end
-from tests.outbound.raw_server import RawServer, Visit
+from tests.outbound.raw_server import Behaviour, RawServer, Visit
 
 TRIPS = {"failure_threshold": 3, "window": 60, "open_timeout": 0.4, "max_open_timeout": 0.4}
 
@@ -116,6 +119,69 @@ async def test_failures_count_and_rate_limits_and_refusals_do_not(app: Postino, 
         assert calls == (3 if opens else 6)
 
 
+async def take_part_of(visit: Visit) -> None:
+    await visit.reader.read(1000)
+
+
+async def take_no_more(visit: Visit) -> None:
+    await take_part_of(visit)
+    await asyncio.Event().wait()
+
+
+async def reset_during_upload(visit: Visit) -> None:
+    await take_part_of(visit)
+    visit.reset()
+
+
+async def refuse_during_upload(visit: Visit) -> None:
+    await take_part_of(visit)
+    await visit.say(b"HTTP/1.1 413 Too Large\r\nContent-Length: 20\r\n\r\n<h")
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("behave", "opens"), [(take_no_more, True), (reset_during_upload, True), (refuse_during_upload, False)]
+)
+async def test_network_that_takes_no_data_counts_and_one_that_refuses_it_does_not(
+    app: Postino, behave: Behaviour, opens: bool
+) -> None:
+    async with (
+        register_failing(app, open_timeout=60, max_open_timeout=60) as shop,
+        RawServer(behave, receive_buffer=16_384) as server,
+    ):
+
+        @shop.handler("upload", max_attempts=6)
+        async def upload(job: Job, payload: Any, call: Call) -> Outcome:
+            film = call.with_policy(CallPolicy(timeout=timedelta(seconds=0.3))).http
+            await film.request("POST", server.url, body=b"x" * 10_000_000)
+            return Done()
+
+        film = await shop.enqueue("upload", channel="shop", max_attempts=6)
+        async with run_worker(shop, concurrency=1):
+            if opens:
+                await wait_for(lambda: is_open(shop))
+            else:
+                assert (await wait_for_end(shop, film)).attempts == 6
+        assert await is_open(shop) is opens
+        assert server.connections == (3 if opens else 6)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "http://[::1", "http://nowhere.test:99999999/"])
+async def test_address_that_postino_does_not_call_is_no_failure_of_the_service(app: Postino, url: str) -> None:
+    """A person entered it, and it must not close the service for others."""
+    async with register_failing(app, open_timeout=60, max_open_timeout=60) as shop:
+
+        @shop.handler("order", max_attempts=6)
+        async def order(job: Job, payload: Any, call: Call) -> Outcome:
+            await call.with_policy(CallPolicy(public=True)).http.request("GET", url)
+            return Done()
+
+        job = await shop.enqueue("order", channel="shop", max_attempts=6)
+        async with run_worker(shop, concurrency=1):
+            assert (await wait_for_end(shop, job)).attempts == 6
+        assert await shop.store.circuits() == []
+
+
 async def test_breaker_outside_jobs_uses_the_same_circuit(app: Postino) -> None:
     async with register_failing(app, failure_threshold=2, open_timeout=60, max_open_timeout=60) as shop:
 
@@ -193,3 +259,58 @@ async def test_rate_limit_cools_down_all_jobs_of_the_account(app: Postino) -> No
             assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert ran[0] < until_at
     assert all(at >= until_at for at in ran[1:])
+
+
+async def test_worker_remembers_only_the_services_in_use(app: Postino) -> None:
+    """A customer with many broken servers makes neither polls nor the memory of a worker grow."""
+    policy = BreakerPolicy(failure_threshold=1)
+    monitor = CircuitMonitor(app.store, {"mastodon": policy}, lambda: datetime.now(UTC), lambda: None, ["mastodon"])
+    services = [f"mastodon@s{number}.example" for number in range(MAX_WATCHED + 50)]
+    for service in services:
+        await app.store.record_response(service, False, policy, "status 500")
+        await monitor.watch(service)
+    asked = monitor.list_watched()
+    assert asked == services[-MAX_WATCHED:]
+    poll = await app.store.poll("w", services=asked)
+    assert len(poll.service_circuits) == MAX_WATCHED
+    monitor.update(poll.gate_sources, poll.service_circuits, asked, poll.now)
+    assert len(monitor.breakers) == len(monitor.stored) == MAX_WATCHED
+    monitor.watched = dict.fromkeys(monitor.watched, 0.0)  # long ago
+    monitor.under_way[services[0]] += 1
+    await monitor.watch(services[1])
+    asked = monitor.list_watched()
+    poll = await app.store.poll("w", services=asked)
+    monitor.update(poll.gate_sources, poll.service_circuits, asked, poll.now)
+    assert set(monitor.breakers) == set(monitor.stored) == {services[1]}
+
+
+async def test_circuit_read_during_a_poll_is_not_forgotten(app: Postino) -> None:
+    """Otherwise the success of a probe would not count, and its circuit would stay half-open."""
+    policy = BreakerPolicy(failure_threshold=1, open_timeout=timedelta(milliseconds=1))
+    monitor = CircuitMonitor(app.store, {"mastodon": policy}, lambda: datetime.now(UTC), lambda: None, ["mastodon"])
+    await app.store.record_response("mastodon@a.example", False, policy, "status 500")
+    asked = monitor.list_watched()
+    poll = await app.store.poll("w", services=asked)
+    await monitor.watch("mastodon@a.example")
+    monitor.update(poll.gate_sources, poll.service_circuits, asked, poll.now)
+    await asyncio.sleep(0.002)
+    monitor.record_response("mastodon@a.example", True)
+    await monitor.flush()
+    assert await read_state(app, "mastodon@a.example") is CircuitState.CLOSED
+
+
+async def test_failures_never_count_for_a_whole_network(app: Postino) -> None:
+    policy = BreakerPolicy(failure_threshold=1, open_timeout=timedelta(milliseconds=1))
+    monitor = CircuitMonitor(app.store, {"mastodon": policy}, lambda: datetime.now(UTC), lambda: None, ["mastodon"])
+    guard = ServiceGuard(monitor, "mastodon", "mastodon@a.example")
+    guard.record_response(False, "status 500")
+    monitor.record_response("mastodon", False, "an old job")
+    await monitor.flush()
+    assert [breaker.service for breaker in await app.store.circuits()] == ["mastodon@a.example"]
+    await app.store.open_circuit("mastodon", datetime.now(UTC), 1, AuditContext("maria", "maintenance"))
+    poll = await app.store.poll("w")
+    monitor.update(poll.gate_sources, poll.service_circuits, [], poll.now)
+    ServiceGuard(monitor, "mastodon", "mastodon@b.example").record_response(True)
+    await monitor.flush()
+    assert await read_state(app, "mastodon") is CircuitState.CLOSED, "the first success on any server"
+    assert await read_state(app, "mastodon@a.example") is not CircuitState.CLOSED

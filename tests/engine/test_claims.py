@@ -39,7 +39,7 @@ async def test_lost_claim_is_remembered_while_it_holds_jobs() -> None:
         await claims.claim("w", due, 10, False)
     job, token = new_id(), store.asked.token
     clock.now += 2 * LOST_CLAIM_MEMORY  # the store was away
-    assert claims.find_strays({(job, token), (new_id(), new_id())}) == [job]
-    assert token in claims.lost
-    assert claims.find_strays(set()) == []
-    assert token not in claims.lost
+    assert claims.find_jobs_of_lost_claims({(job, token), (new_id(), new_id())}) == [job]
+    assert token in claims.lost_claims
+    assert claims.find_jobs_of_lost_claims(set()) == []
+    assert token not in claims.lost_claims

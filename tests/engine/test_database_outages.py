@@ -3,10 +3,13 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import asyncpg
+import pytest
 
 from postino import Postino, State
+from postino.errors import StoreUnreachable
 from tests.engine.conftest import make_config, run_worker, wait_for_end
 from tests.servers.postgres import PostgresServer
 
@@ -33,6 +36,25 @@ async def test_locked_table_delays_a_worker_without_ending_it(postgres_url: str,
         await other.close()
         assert (await wait_for_end(app, job)).state is State.COMPLETED
         assert (await wait_for_end(app, await app.enqueue("work"))).attempts == 1
+
+
+async def test_worker_starts_although_the_database_is_replaced_at_that_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = Postino(make_config(tmp_path, f"sqlite:///{tmp_path}/postino.db"))
+    app.handler("work")(lambda job, payload: None)
+    read, failures = app.store.vault_keys, [StoreUnreachable("The file was replaced.")]
+
+    async def fail_once() -> Any:
+        if failures:
+            raise failures.pop()
+        return await read()
+
+    async with app:
+        monkeypatch.setattr(app.store, "vault_keys", fail_once)
+        async with run_worker(app):
+            await wait_for_end(app, await app.enqueue("work", 1))
+    assert not failures
 
 
 async def test_worker_survives_a_database_restart(private_postgres: PostgresServer, tmp_path: Path) -> None:

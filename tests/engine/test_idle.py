@@ -50,8 +50,7 @@ async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: p
         await wait_for(enough)
         queries = dict(counter.queries)
     # Once, for the new lane.
-    folded = {
-        "load_gates",
+    hinted = {
         "lock_hints_shared",
         "insert_hinted_lanes",
         "lock_hinted_lanes",
@@ -59,21 +58,33 @@ async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: p
         "update_lane_due",
     }
     # Once: who it is and where, and what the settings say may run.
-    started = {"insert_worker", "lock_database_identity", "get_time", "save_database_identity"}
-    started |= {"set_default_caps", "lock_hints", "delete_configured_blackouts", "insert_configured_blackouts"}
+    started = {"insert_worker", "adopt_database", "insert_witness", "touch_witness", "record_pulse", "prune_witnesses"}
+    started |= {"get_settings", "end_absence"}
     # Each minute or day, by one of the workers.
     duties = {
-        "record_alive",
         "take_missed_posts",
-        "take_given_up_posts",
+        "take_outage_posts",
         "archive_posts",
         "prune_history",
         "prune_dead_letters",
+        "delete_unused_circuits",
+        "list_unknown_channels",
+        "list_unreachable_jobs",
     }
     kept = {"take_duty", "finish_duty"}  # for each of the three
+    # Before and after the new database was adopted, after its witness file was opened, and once by a duty.
+    assert (queries.pop("read_database_state"), queries.pop("lock_database_state")) == (3, 1)
+    assert queries.pop("list_witnesses") == 4
+    assert queries.pop("read_schema_time") == 2  # before it was adopted, and for the header of the file
     assert queries.pop("list_gates") == 2  # at its start, to warm up
-    assert queries.keys() == {"poll"} | started | folded | duties | kept
-    assert {queries[name] for name in started | folded | duties} == {1}
+    assert queries.pop("find_event_delay") == 1  # four times a minute
+    assert queries.pop("list_locked_accounts") == 1  # twice a minute
+    assert queries.pop("list_vault_keys") == 2  # at its start, and twice a minute
+    # Whether anything is sealed. Once the database has a check value, nobody asks.
+    assert (queries.pop("list_accounts"), queries.pop("list_api_keys")) == (2, 2)
+    assert queries.pop("load_gates") == 2  # for the lane, and for a duty
+    assert queries.keys() == {"poll"} | started | hinted | duties | kept
+    assert {queries[name] for name in started | hinted | duties} == {1}
     assert {queries[name] for name in kept} == {3}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from postino import JobSpec, Postino, Queue, Schedule, WrongUse
+from postino import Exponential, JobSpec, Postino, Queue, Schedule, WrongUse
 from postino.engine.job_spec import build_new_job
 from postino.stores.records import JobFilter
 
@@ -34,6 +34,18 @@ WRONG = [
     ({"time_limit": 0}, "time_limit"),
     ({"time_limit": float("inf")}, "time_limit"),
     ({"time_limit": float("nan")}, "time_limit"),
+    ({"time_limit": 1e308}, "time_limit"),
+    ({"time_limit": 10**400}, "time_limit"),
+    ({"backoff": 5}, "backoff"),
+    ({"backoff": Exponential(base=1e308, factor=1e308)}, "backoff"),
+    ({"backoff": Exponential(max=float("inf"))}, "backoff"),
+    ({"backoff": Exponential(factor=float("inf"))}, "backoff"),
+    ({"backoff": Schedule([1e9])}, "backoff"),
+    ({"backoff": Schedule([1] * 101)}, "backoff"),
+    ({"type": "\U0001f600" * 126}, "type"),
+    ({"channel": "\U0001f600" * 126}, "channel"),
+    ({"account": "é" * 251}, "account"),
+    ({"brand": "é" * 251}, "brand"),
     ({"payload": object()}, "payload"),
     ({"payload": {"x": float("nan")}}, "payload"),
     ({"payload": [float("-inf")]}, "payload"),
@@ -60,6 +72,11 @@ def test_unknown_field_suggests_the_nearest_one() -> None:
 def test_value_that_is_no_job_is_refused(wanted: Any) -> None:
     with pytest.raises(WrongUse, match=r"^jobs: expected"):
         JobSpec.parse(wanted)
+
+
+async def test_too_many_jobs_for_one_call_are_refused(app: Postino) -> None:
+    with pytest.raises(WrongUse, match=r"^jobs: 100,001 are too many"):
+        await app.enqueue_many([("t",)] * 100_001)
 
 
 def test_times_are_stored_in_utc_with_defaults() -> None:

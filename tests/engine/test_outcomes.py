@@ -89,13 +89,6 @@ async def test_unreadable_payload_is_kept_and_not_retried(app: Postino) -> None:
         assert (letter.cause, letter.job.payload, job.attempts) == (DeadLetterCause.POISON, poison, 1)
 
 
-async def test_job_without_a_handler_is_retried_and_then_fails(app: Postino) -> None:
-    async with run_worker(app):
-        job = await wait_for_end(app, await app.enqueue("nobody.knows"))
-    assert job.state is State.FAILED
-    assert "no handler for jobs of type nobody.knows" in (job.last_error or "")
-
-
 async def test_each_outcome_leads_to_its_state(app: Postino) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     outcomes: dict[str, Outcome] = {
@@ -270,7 +263,7 @@ async def test_time_limit_ends_an_attempt(app: Postino) -> None:
 
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("endless"))
-    assert (job.state, job.last_error) == (State.FAILED, "It took longer than its time limit of 0.05 s.")
+    assert (job.state, job.last_error) == (State.FAILED, "The job took longer than its time limit of 0.05 s.")
 
 
 async def test_timeout_inside_a_handler_is_not_the_time_limit(app: Postino) -> None:
@@ -297,7 +290,7 @@ async def test_handler_that_ignores_cancellation_keeps_its_slot(app: Postino, mo
     app.handler("plain")(lambda: None)
     async with run_worker(app, concurrency=2):
         job = await wait_for_end(app, await app.enqueue("stubborn"))
-        assert (job.state, job.last_error) == (State.FAILED, "It took longer than its time limit of 0.05 s.")
+        assert (job.state, job.last_error) == (State.FAILED, "The job took longer than its time limit of 0.05 s.")
         assert (await wait_for_end(app, await app.enqueue("plain"))).state is State.COMPLETED
         let_go.set()
         await returned.wait()

@@ -38,7 +38,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Start]:
             if hanging:
                 (tmp_path / "hanging").write_text(str(process.pid))
             assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
+            assert "ready\n" in process.stdout  # behind lines of the log
             return process
 
         yield start_one
@@ -161,12 +161,13 @@ async def test_process_with_a_stuck_loop_ends_and_its_jobs_are_rescued(
     (tmp_path / "hanging").write_text(str(stuck.pid))
     job = await app.enqueue("block", 60)
     assert await asyncio.to_thread(stuck.wait, 20) == 70
+    monkeypatch.delenv("STALL")  # a busy machine may stop the next worker for as long
     start()
     assert (await wait_for_end(app, job)).state is State.COMPLETED
     assert next(int(process) for _, process in records()) == stuck.pid
 
 
-async def test_job_that_kills_workers_is_quarantined_and_others_complete(app: Postino, start: Start) -> None:
+async def test_job_that_kills_workers_fails_and_others_complete(app: Postino, start: Start) -> None:
     neighbours = await app.enqueue_many([("slow", number) for number in range(5)])
     killer = await app.enqueue("kill")
     while (await app.store.job(killer.id)).state is not State.FAILED:

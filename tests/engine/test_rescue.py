@@ -46,3 +46,13 @@ def test_outage_time_does_not_count_against_workers() -> None:
         assert observing.find_dead({"w": 7}) == {}
     clock.now += 5
     assert observing.find_dead({"w": 7}) == {"w": 7}
+
+
+def test_observer_with_slow_polls_finds_dead_workers() -> None:
+    clock = Clock()
+    observing = observer(clock)
+    dead = []
+    for _ in range(5):
+        dead.append(observing.find_dead({"w": 7}))
+        clock.now += 12  # more than half a lease: slower than a healthy worker polls
+    assert dead == [{}, {}, {}, {}, {"w": 7}]

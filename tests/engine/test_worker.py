@@ -118,7 +118,7 @@ async def test_worker_survives_its_own_exceptions(app: Postino, monkeypatch: pyt
 
 
 async def test_stopping_worker_writes_all_endings(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settler, "STORE_RETRY_DELAY", 0.05)
+    monkeypatch.setattr(settler, "SETTLE_RETRY_DELAY", 0.05)
     done = asyncio.Event()
 
     @app.handler("work")
@@ -239,6 +239,41 @@ async def test_job_taken_over_by_another_worker_is_stopped(app: Postino) -> None
             await stopped.wait()
         done = await wait_for_end(app, job)
     assert (done.state, done.rescues) == (State.COMPLETED, 1)
+
+
+@pytest.mark.parametrize("scope", ["all", "account"])
+async def test_rescued_job_whose_turn_comes_after_a_pause_does_not_start(app: Postino, scope: str) -> None:
+    """Rescued jobs are claimed together and run one at a time: a gate may close while they wait for each other."""
+    first_runs, both_run, paused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    started: list[str | None] = []
+
+    @app.handler("work")
+    async def work(job: Job) -> None:
+        started.append(job.account)
+        if not job.rescues:
+            if len(started) == 2:
+                both_run.set()
+            await asyncio.sleep(60)
+        first_runs.set()
+        await paused.wait()
+
+    async with asyncio.timeout(20), run_worker(app):
+        jobs = {name: await app.enqueue("work", account=name) for name in ("a", "b")}
+        await both_run.wait()
+        started.clear()
+        (alive,) = await app.store.workers()
+        await app.store.unregister_worker(alive.id)  # as if others had buried it
+        await first_runs.wait()
+        [running] = started
+        waiting = jobs["a" if running == "b" else "b"]
+        while (await app.store.job(waiting.id)).state is not State.RUNNING:  # noqa: ASYNC110 - the worker claims it
+            await asyncio.sleep(0.01)
+        await app.pause(scope, {"all": "", "account": waiting.account or ""}[scope])
+        paused.set()
+        while (await app.store.job(waiting.id)).state is State.RUNNING:  # noqa: ASYNC110 - the worker defers it
+            await asyncio.sleep(0.01)
+    left = await app.store.job(waiting.id)
+    assert (left.state, left.rescues, left.attempts, started) == (State.PENDING, 1, 0, [running])
 
 
 async def test_job_of_a_lost_claim_is_released_and_runs(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:

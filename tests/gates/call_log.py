@@ -50,8 +50,8 @@ def instant(body: object) -> datetime | None:
 def read_peaks(oracle: Oracle) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
     """Return the most concurrent calls of each account and of each network, as the sandbox counted them."""
     body = oracle.ask("calls")
-    accounts = {(it["network"], it["account"]): it["most_in_flight"] for it in body["data"] if it["account"]}
-    return accounts, {it["network"]: it["most_in_flight"] for it in body["networks"]}
+    accounts = {(it["network"], it["account"]): it["max_in_flight"] for it in body["data"] if it["account"]}
+    return accounts, {it["network"]: it["max_in_flight"] for it in body["networks"]}
 
 
 def count_most_at_once(some: Sequence[LoggedCall]) -> int:

@@ -1,4 +1,4 @@
-"""The events of a network's circuit: when it opened, and when it closed."""
+"""The events of a service's circuit: when it opened, and when it closed."""
 
 import json
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Opening:
     until_at: datetime
 
 
-def read_openings(sql: SqlConnection, network: str) -> list[Opening]:
+def read_openings(sql: SqlConnection, service: str) -> list[Opening]:
     events = [(at, json.loads(data)) for at, data in sql.ask(EVENTS.format(type="circuit.opened"))]
-    return [Opening(instant(at), instant(data["until_at"])) for at, data in events if data["service"] == network]
+    return [Opening(instant(at), instant(data["until_at"])) for at, data in events if data["service"] == service]
 
 
-def read_closings(sql: SqlConnection, network: str) -> list[datetime]:
+def read_closings(sql: SqlConnection, service: str) -> list[datetime]:
     events = sql.ask(EVENTS.format(type="circuit.closed"))
-    return [instant(at) for at, data in events if json.loads(data)["service"] == network]
+    return [instant(at) for at, data in events if json.loads(data)["service"] == service]

@@ -12,6 +12,7 @@ from tests.crash.conftest import chance, database_url, migrated_database
 from tests.crash.points import EVERYTHING
 from tests.crash.publishing.harness import PublishingHarness, open_harness
 from tests.crash.publishing.oracle import Oracle
+from tests.crash.verdict import list_unreachable
 
 __all__ = ["chance", "database_url", "migrated_database"]
 HERE = Path(__file__).parent
@@ -43,6 +44,7 @@ async def harness(
 ) -> AsyncIterator[PublishingHarness]:
     async with open_harness(forker_address, tmp_path, database_url, oracle) as harness:
         yield harness
+        assert await list_unreachable(harness.app.store) == []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -29,9 +29,9 @@ async def test_post_behind_a_large_backlog_of_another_brand_is_next(harness: Pub
         return bool(positions) and len(calls) > positions[0] + CAP
 
     async with run_workers(harness, 2, cap=CAP, patience=0.1):
-        await wait_until(busy, 20)
+        await wait_until(busy)
         accepted_at = await post_to_all(harness, [single], "the only one")
-        await wait_until(others_went_on, 10)
+        await wait_until(others_went_on)
     calls = read_calls(harness.oracle, NETWORK)
     [its] = [it for it in calls if it.account == single.handle]
     ahead = [it for it in calls if accepted_at <= it.began_at < its.began_at]

@@ -36,9 +36,9 @@ async def test_caps_hold_and_recover_when_workers_are_killed(
         await post_to_all(harness, accounts, f"in chaos {number}")
     async with run_workers(harness, workers, cap=CAP, patience=PATIENCE) as pool:
         await pool.kill_randomly(KILLS, EVERY, chance)
-        await wait_until_done(harness, 30)
+        await wait_until_done(harness)
         in_peace_at = await post_to_all(harness, accounts, "in peace")
-        await wait_until_done(harness, 15)
+        await wait_until_done(harness)
     by_account, by_network = read_peaks(harness.oracle)
     assert len(by_account) >= len(accounts)
     assert max(by_account.values()) == 1

@@ -29,7 +29,7 @@ async def test_quota_is_never_exceeded_although_workers_die(harness: PublishingH
         await post_to_all(harness, accounts, f"one of a few {number}")
     async with run_workers(harness, 2, quota=(MOST, SECONDS)) as pool:
         await pool.kill_randomly(4, (0.5, 1.5), chance)
-        await wait_until_done(harness, 25)
+        await wait_until_done(harness)
     for account in accounts:
         visible = [it for it in read_calls(harness.oracle, NETWORK, account.handle) if it.endpoint in VISIBLE]
         assert len(visible) >= 2 * MOST + 1
@@ -56,5 +56,5 @@ async def test_unsent_call_releases_its_quota(harness: PublishingHarness) -> Non
             return bool(times > MOST)
 
         async with run_workers(harness, 1, quota=(MOST, 3600.0)):
-            await wait_until(has_tried, 20)
+            await wait_until(has_tried)
     assert harness.sql.ask(SPENT) == [(0,)]

@@ -11,7 +11,7 @@ from typing import Any
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content
 from postino.values.post import StoredAccount
-from tests.crash.publishing.harness import PublishingHarness
+from tests.crash.publishing.harness import IN_TIME, PublishingHarness
 from tests.crash.workers import Process
 
 FAULTS = "faults"
@@ -96,16 +96,16 @@ async def remove_fault(harness: PublishingHarness, number: int) -> datetime:
     return datetime.now(UTC)
 
 
-async def wait_until(ask: Callable[[], Awaitable[object]], within: float) -> None:
-    async with asyncio.timeout(within):
+async def wait_until(ask: Callable[[], Awaitable[object]]) -> None:
+    async with asyncio.timeout(IN_TIME):
         while not await ask():  # noqa: ASYNC110 - other processes bring it about
             await asyncio.sleep(0.02)
 
 
-async def wait_until_done(harness: PublishingHarness, within: float) -> None:
+async def wait_until_done(harness: PublishingHarness) -> None:
     """Wait until every post has ended or waits for a person."""
 
     async def none_moving() -> bool:
         return not await asyncio.to_thread(harness.count_moving)
 
-    await wait_until(none_moving, within)
+    await wait_until(none_moving)

@@ -40,4 +40,5 @@ async def work(order: dict[str, Any]) -> None:
             app.channel_limits, quotas=dict.fromkeys(load_built_in().providers, (quota(*order["quota"]),))
         )
     async with app:
+        await app.apply_settings()
         await app.work(stop=stop)

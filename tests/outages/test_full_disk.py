@@ -88,7 +88,7 @@ async def test_full_disk_raises_and_work_resumes_when_there_is_room(
         finish.set()
         await settle_failed.wait()
         disk.pages = ROOM
-        await flow.measure_recovery()
+        await flow.check_recovery()
         assert (await wait_for_end(app, job)).state is State.COMPLETED
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

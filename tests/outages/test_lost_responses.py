@@ -33,7 +33,7 @@ async def test_worker_with_lost_responses_runs_every_job_once(
         for answers in (1, 2, 3):
             proxy.loses = nth(2, is_query(*names))
             await wait_for_losses(proxy, answers)
-            await flow.measure_recovery()
+            await flow.check_recovery()
     await flow.check(given_back=given_back)
     assert find_alarms(logs) == []
 

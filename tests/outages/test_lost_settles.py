@@ -17,7 +17,7 @@ async def test_settle_with_a_lost_response_raises_no_alarm(flow: Flow, proxy: Pr
         for answers in (1, 2, 3):
             proxy.loses = nth(2, is_query("settle*"))
             await wait_for_losses(proxy, answers)
-            await flow.measure_recovery()
+            await flow.check_recovery()
     await flow.check()
     assert find_alarms(logs) == []
 
@@ -33,7 +33,7 @@ async def test_retry_with_a_lost_response_is_written_once(
         ran.append(job)
         return outcome if len(ran) == 1 else None
 
-    proxy.loses = nth(1, is_query("settle_live"))
+    proxy.loses = nth(1, is_query("settle_unfinished"))
     async with run_worker(app):
         job = await wait_for_end(app, await app.enqueue("once"), State.COMPLETED, State.UNCERTAIN)
     assert len(proxy.lost) == 1
@@ -47,6 +47,6 @@ async def test_randomly_lost_responses_lose_and_repeat_no_job(flow: Flow, proxy:
         proxy.loses = share(0.1, random.Random(1), ANYTHING)
         await wait_for_losses(proxy, 15)
         proxy.loses = lose_nothing
-        await flow.measure_recovery()
+        await flow.check_recovery()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

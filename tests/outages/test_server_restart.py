@@ -26,7 +26,7 @@ async def test_server_restart_loses_and_repeats_no_job(
         async with run_flow(flow):
             for _ in range(2):
                 await asyncio.to_thread(private_postgres.restart, mode)
-                await flow.measure_recovery()
+                await flow.check_recovery()
                 await flow.wait_for_starts()
         await flow.check(given_back=True)
     assert find_alarms(logs) == []
@@ -37,7 +37,7 @@ async def test_killed_backend_costs_one_connection(app: Postino, flow: Flow, pos
     async with run_flow(flow):
         for _ in range(5):
             await kill_a_busy_one(by_hand)
-            await flow.measure_recovery()
+            await flow.check_recovery()
     await by_hand.close()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []

@@ -34,7 +34,7 @@ async def test_slow_database_costs_only_time(flow: Flow, proxy: Proxy, logs: Log
 async def test_outage_longer_than_the_lease_kills_no_worker(flow: Flow, proxy: Proxy, logs: Logs) -> None:
     async with run_flow(flow, lease=LEASE):
         await interrupt_longer_than_lease(proxy)
-        await flow.measure_recovery()
+        await flow.check_recovery()
     await flow.check(given_back=True)
     assert find_alarms(logs) == []
 

@@ -1,1 +1,1 @@
-"""The engine: takes jobs in, claims them, runs them, settles them, and rescues what others left behind."""
+"""The engine: enqueues, claims, runs and settles jobs, and rescues the jobs of dead workers."""

@@ -4,18 +4,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from postino.engine.checks import UNSTORABLE, check_name, parse_queue, wrong_value
+from postino.engine.checks import check_name, parse_queue, wrong_value
 from postino.errors import Conflict, WrongUse
 from postino.stores.records import AuditContext, DeadLetter
 from postino.values.gate import Scope
 from postino.values.job import Job
+from postino.values.text import INVALID_CHARACTERS
 
 
 def make_audit_context(actor: Any, reason: Any) -> AuditContext:
     """Return who takes an action and why, for the audit trail."""
     for field, value in (("actor", actor), ("reason", reason)):
-        if not isinstance(value, str) or UNSTORABLE.search(value):
-            raise wrong_value(field, value, "a text without NUL")
+        if not isinstance(value, str) or INVALID_CHARACTERS.search(value):
+            raise wrong_value(field, value, "a text without NUL or unpaired surrogates")
     return AuditContext(actor, reason)
 
 
@@ -30,8 +31,9 @@ def parse_job_id(value: Any) -> UUID:
 
 def parse_gate(scope: str | Scope, name: Any) -> tuple[Scope, str]:
     """Return the scope and the name of a gate; the gate of everything has no name."""
-    if scope not in list(Scope):
-        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(Scope)}.", field="scope")
+    pausable = [known for known in Scope if known is not Scope.SERVICE]
+    if scope not in pausable:
+        raise WrongUse(f"scope: there is no {scope!r} to pause. There are: {', '.join(pausable)}.", field="scope")
     if scope == Scope.ALL:
         return Scope.ALL, ""
     return Scope(scope), parse_queue(name).label if scope == Scope.QUEUE else check_name(name)

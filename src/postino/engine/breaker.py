@@ -26,8 +26,8 @@ class CircuitBreaker:
 
         Without a fallback, raises CircuitOpen or the action's own exception.
         """
-        known, now = await self.store.gate_sources()
-        breaker = next((breaker for breaker in known.breakers if breaker.service == service), None)
+        stored, now = await self.store.circuit(service)
+        breaker = stored if stored.state is not CircuitState.CLOSED or stored.failures else None
         probe = await self.admit(breaker, now)
         if probe is None:
             return await self.fall_back(service, fallback, None)
@@ -68,13 +68,11 @@ class CircuitBreaker:
 
     async def get(self, service: str) -> Breaker:
         """Return the stored circuit of a service; a closed one if there is none."""
-        breakers = [breaker for breaker in await self.store.circuits() if breaker.service == service]
-        return breakers[0] if breakers else Breaker(service=service)
+        return (await self.store.circuit(service))[0]
 
     async def get_state(self, service: str) -> CircuitState:
         """Return whether the circuit is closed, open or half-open now."""
-        _, now = await self.store.gate_sources()
-        return get_state(await self.get(service), now)
+        return get_state(*await self.store.circuit(service))
 
     async def record_success(self, service: str) -> Breaker:
         return await self.store.record_response(service, True, self.policy(service), None)

@@ -16,7 +16,14 @@ class HttpClientFactory(Protocol):
     """Makes the HTTP client of one step."""
 
     def open(
-        self, *, timeout: timedelta, may_send: Callable[[], str | None], visible: bool, secrets: Any, public: bool
+        self,
+        *,
+        timeout: timedelta,
+        may_send: Callable[[], str | None],
+        on_progress: Callable[[], str | None] = ...,
+        visible: bool,
+        secrets: Any,
+        public: bool,
     ) -> Http: ...
 
 

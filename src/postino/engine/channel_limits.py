@@ -12,18 +12,20 @@ from postino.errors import ConfigError, WrongUse
 from postino.rules.blackout import Blackout, parse_blackout
 from postino.rules.circuit_breaker import BreakerPolicy, parse_policy
 from postino.rules.quota import Quota
+from postino.values.service import get_network, is_origin_service
 
 MAX_CAP = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelLimits:
-    """The limits of all channels; caps, circuits and quotas are by channel."""
+    """The limits of all channels; caps, circuits and quotas are by channel. The channels of `networks` are reserved."""
 
     caps: Mapping[str, int] = field(default_factory=dict)
     circuits: Mapping[str, BreakerPolicy] = field(default_factory=dict)
     quotas: Mapping[str, Sequence[Quota]] = field(default_factory=dict)
     blackouts: Sequence[Blackout] = ()
+    networks: frozenset[str] = frozenset()
 
 
 def build_channel_limits(
@@ -33,15 +35,20 @@ def build_channel_limits(
 
     Raises ConfigError if a setting is wrong.
     """
-    caps = dict.fromkeys(networks, config.publishing.cap)
+    reserved = frozenset(networks)
+    caps = dict.fromkeys(sorted(reserved), config.publishing.cap)
     guarded = {*caps, *(name for name, channel in config.channels.items() if channel.circuit is not None)}
     for name, channel in config.channels.items():
         if channel.cap is not None:
             caps[name] = check_cap(channel.cap, f"channels.{name}.cap")
+    for name in guarded:
+        if is_origin_service(name):
+            message = f"channels.{name}.circuit: the name of a channel with a circuit must not contain @."
+            raise ConfigError(message, field=f"channels.{name}.circuit")
     circuits = {name: make_breaker_policy(config, name) for name in guarded}
     send_within = config.publishing.send_within
     wide_quotas = {name: [widen_quota(quota, send_within) for quota in some] for name, some in quotas.items()}
-    return ChannelLimits(caps, circuits, wide_quotas, parse_blackouts(config.queue.blackout_windows))
+    return ChannelLimits(caps, circuits, wide_quotas, parse_blackouts(config.queue.blackout_windows), reserved)
 
 
 def widen_quota(quota: Quota, send_within: float) -> Quota:
@@ -74,7 +81,7 @@ def make_breaker_policy(config: Config, service: str) -> BreakerPolicy:
     """Return the policy of a service's circuit: the channel's own settings override the common ones."""
     names = [entry.name for entry in fields(config.circuits)]
     common = {name: value for name in names if (value := getattr(config.circuits, name))}
-    channel = config.channels.get(service)
+    channel = config.channels.get(get_network(service))
     overrides = dict(channel.circuit or {}) if channel is not None else {}
     try:
         return parse_policy(service, common | overrides)

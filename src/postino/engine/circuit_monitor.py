@@ -4,11 +4,13 @@ The rules of the circuit breaker are in `rules.circuit_breaker`; the store holds
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 import structlog
 
+from postino import clock
 from postino.errors import StoreUnreachable
 from postino.rules.circuit_breaker import Breaker, BreakerPolicy, CircuitState, get_call_limit, get_state, record_result
 from postino.rules.gates import BLOCKS_STARTED, GateSources, is_closed, to_gate
@@ -17,14 +19,20 @@ from postino.stores.records import SettledJob
 from postino.stores.store import Store
 from postino.values.event import EventType
 from postino.values.gate import Gate, Scope
+from postino.values.service import get_network, is_origin_service
 
 log = structlog.get_logger("postino.circuits")
 LOG_EVENTS = {CircuitState.OPEN: "circuit.opened", CircuitState.CLOSED: "circuit.closed"}
+WATCHED_FOR = 10.0  # seconds after its last use that each poll reads the circuit of a service
+MAX_WATCHED = 200  # services, besides those of requests under way
 Response = tuple[str, bool, str | None]  # service, healthy, reason
 
 
 class CircuitMonitor:
-    """Holds the circuits as of the last poll, plus the responses that are not stored yet."""
+    """Holds the circuits as of the last poll, plus the responses that are not stored yet.
+
+    Of services it holds those in use, however many there are.
+    """
 
     def __init__(
         self,
@@ -32,26 +40,54 @@ class CircuitMonitor:
         policies: Mapping[str, BreakerPolicy],
         now: Callable[[], datetime],
         notify: Callable[[], None],
+        networks: Collection[str] = (),
     ) -> None:
         self.store = store
-        self.policies = policies
+        self.policies = policies  # by channel or network
+        self.networks = networks  # whose circuits only people open: failures belong to the services of accounts
         self.now = now
         self.notify = notify  # makes other workers poll again
         self.stored: dict[str, Breaker] = {}  # as last read or written
         self.breakers: dict[str, Breaker] = {}  # including responses that are not stored yet
         self.gates: tuple[Gate, ...] = ()
+        self.watched: dict[str, float] = {}  # when each service was last used, the last used at the end
+        self.under_way: Counter[str] = Counter()  # requests by service
         self.waiting: list[Response] = []
         self.writing: asyncio.Task[None] | None = None
 
-    def update(self, known: GateSources, at: datetime) -> None:
-        """Take over what a poll read at this time. Changes made here after that time stay."""
+    async def watch(self, service: str) -> None:
+        """Read the circuit of a service unless the last polls did; the next polls do."""
+        known = self.watched.pop(service, None)
+        self.watched[service] = clock.monotonic()
+        if known is not None:
+            return
+        try:
+            breaker, _ = await self.store.circuit(service)
+        except StoreUnreachable:
+            return  # whatever must be written fails too
+        if breaker != Breaker(service=service):
+            self.stored.setdefault(service, breaker)
+            self.breakers.setdefault(service, breaker)
+
+    def list_watched(self) -> list[str]:
+        """Return the services whose circuits the next poll has to read."""
+        since = clock.monotonic() - WATCHED_FOR
+        recent = [service for service, used_at in self.watched.items() if used_at >= since][-MAX_WATCHED:]
+        self.under_way += Counter()  # drops those without a request
+        busy = [service for service in self.under_way if is_origin_service(service)]
+        self.watched = {service: at for service, at in self.watched.items() if service in {*recent, *busy}}
+        return [*self.watched]
+
+    def update(self, known: GateSources, circuits: Sequence[Breaker], asked: Collection[str], at: datetime) -> None:
+        """Take over what a poll read at this time: channels, and the services it asked about. Later changes stay."""
         unwritten = {service for service, *_ in self.waiting}
+        not_asked = {name: breaker for name, breaker in self.stored.items() if name in self.watched.keys() - {*asked}}
         newer = {
             name: breaker
             for name, breaker in self.breakers.items()
             if name in unwritten or (breaker.since_at is not None and breaker.since_at > at)
         }
-        self.stored = {breaker.service: breaker for breaker in known.breakers}
+        self.stored = not_asked | {breaker.service: breaker for breaker in (*known.breakers, *circuits)}
         self.breakers = self.stored | newer
         self.gates = tuple(gate for gate in known.gates if gate.scope is Scope.CHANNEL and gate.kind in BLOCKS_STARTED)
 
@@ -72,10 +108,11 @@ class CircuitMonitor:
 
         A healthy response of a service without a circuit changes nothing and is not stored.
         """
-        if service not in self.policies or (healthy and service not in self.breakers):
+        policy = self.policies.get(get_network(service))
+        if policy is None or (healthy and service not in self.breakers) or (not healthy and service in self.networks):
             return
         before = self.breakers.get(service, Breaker(service=service))
-        breaker = record_result(before, healthy, self.policies[service], self.now(), reason)
+        breaker = record_result(before, healthy, policy, self.now(), reason)
         if breaker is before:
             return
         self.breakers[service] = breaker
@@ -83,13 +120,19 @@ class CircuitMonitor:
         if self.writing is None:
             self.writing = asyncio.create_task(self.write())
 
-    def record_ending(self, ending: SettledJob) -> None:
-        """Count how a job ended that used no HTTP client of ours: success or failure is all there is to see."""
-        match ending.settlement.event, ending.settlement.cause:
+    def record_settled_job(self, settled_job: SettledJob, *, failure_counts: bool) -> None:
+        """Count the result of a job that did not call its service with Postino's HTTP client: whether it succeeded.
+
+        On the channel of a network nothing counts: posts call it with that client only. Without a call, something else
+        failed, such as the host of a picture, or nothing was left to do.
+        """
+        if settled_job.job.channel in self.networks:
+            return
+        match settled_job.settlement.event, settled_job.settlement.cause:
             case EventType.COMPLETED, _:
-                self.record_response(ending.job.channel, True)
-            case (EventType.RETRYING, _) | (_, DeadLetterCause.EXHAUSTED):
-                self.record_response(ending.job.channel, False, ending.settlement.error)
+                self.record_response(settled_job.job.channel, True)
+            case (EventType.RETRYING, _) | (_, DeadLetterCause.EXHAUSTED) if failure_counts:
+                self.record_response(settled_job.job.channel, False, settled_job.settlement.error)
 
     async def write(self) -> None:
         """Store the waiting responses, one after the other."""
@@ -105,11 +148,12 @@ class CircuitMonitor:
         if before.state is CircuitState.OPEN and get_state(before, self.now()) is CircuitState.OPEN:
             return  # a response to a request that left before the circuit opened
         try:
-            breaker = await self.store.record_response(service, healthy, self.policies[service], reason)
+            policy = self.policies[get_network(service)]
+            breaker = await self.store.record_response(service, healthy, policy, reason)
         except StoreUnreachable:
             return  # nothing can be claimed either; responses count again when the store is back
         except Exception:
-            log.exception("circuit.write_failed", service=service, next="the next response counts")
+            log.exception("circuit.write_failed", service=service, next="the circuit counts the next response")
             return
         self.stored[service] = breaker
         if len([response for response in self.waiting if response[0] == service]) == 1:

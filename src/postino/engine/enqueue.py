@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from postino.engine.batcher import Batcher
+from postino.engine.children import find_children
 from postino.engine.store_retry import retry_store
 from postino.stores.records import EnqueuedJob, NewJob
 from postino.stores.store import Store
+from postino.values.job import Job
 from postino.values.post import NewPosts, ResponseRecorder, SavedPost
 
 SHARED_LOCK_TIMEOUT = 0.1  # seconds that a batch waits for a key which an open transaction holds
@@ -47,6 +50,21 @@ async def enqueue_with_retry(
     if all(result.created for result in results):
         return results
     return [replace(result, created=result.job.id == job.id) for result, job in zip(results, jobs, strict=True)]
+
+
+async def enqueue_jobs(store: Store, jobs: Sequence[NewJob], connection: Any = None) -> list[Job]:
+    """Enqueue these jobs, in the open transaction of a connection if given; return existing jobs for known keys.
+
+    Raises Conflict for a child that may be one of an earlier run: see `find_children`.
+    """
+    if connection is None:
+        return await find_children(store, jobs, await enqueue_with_retry(store, jobs))
+    return await find_children(None, jobs, await store.enqueue_on(connection, jobs))
+
+
+async def enqueue_in_batch(store: Store, batcher: Batcher[NewJob, EnqueuedJob], job: NewJob) -> Job:
+    """Do what `enqueue_jobs` does for one job, in one transaction with those of other callers."""
+    return (await find_children(store, [job], [await batcher.put(job)]))[0]
 
 
 async def create_posts_with_retry(

@@ -3,24 +3,29 @@
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import structlog
 
+from postino import clock
 from postino.engine.call import Call
+from postino.engine.children import count_children
 from postino.engine.handlers import Handler, UnreadablePayload
 from postino.engine.job_ledger import StopRun
-from postino.engine.lease import uptime
 from postino.engine.threads import Threads
+from postino.rules.blockers import describe_missing_handler
 from postino.rules.retry import RetryOverride, RetryPolicy, parse_backoff, resolve_retry_policy
 from postino.rules.settlement import settle_job, settle_unreadable
+from postino.rules.token_patterns import hide_tokens
 from postino.stores.records import AttemptError, SettledJob
 from postino.values.job import Job
-from postino.values.outcome import GateClosed, Outcome, Retry, Unknown
+from postino.values.outcome import Defer, GateClosed, Outcome, Reject, Retry, Unknown
 
 log = structlog.get_logger("postino.worker")
 Caught = tuple[Outcome | None, BaseException | None]
+WITH_REASON = (Retry, Defer, Reject, Unknown)  # what a handler returns, or raises, with a text of its own
 GRACE = 1.0  # seconds that a cancelled handler has to clean up
 
 
@@ -50,17 +55,18 @@ class Executor:
         self.policies: dict[tuple[str, str], RetryPolicy] = {}  # by channel and type
 
     async def execute(self, job: Job, attach_call: Callable[[Call], None]) -> SettledJob:
-        """Run the job's handler and return its ending. Raises only this worker's own cancellation."""
+        """Run the job's handler and return the job with its settlement. Raises only this worker's own cancellation."""
         call = self.make_call(job)
         attach_call(call)
         try:
             handler = self.handlers.get(job.type)
             policy = self.choose_policy(job, handler)
             if handler is None:
-                reason = self.describe_unknown_type(job)
-                return SettledJob(job, settle_job(job, Retry(reason), policy, self.now(), self.jitter()))
+                return self.settle_gated(job, describe_missing_handler(job.type))
             payload = handler.parse_payload(job.payload)
-            outcome, failure = await self.run_handler(handler, call, payload, policy)
+            with count_children(self.now):
+                outcome, failure = await self.run_handler(handler, call, payload, policy)
+            outcome = hide_reason(outcome)
             return SettledJob(call.job, settle_job(call.job, outcome, policy, self.now(), self.jitter()), failure)
         except UnreadablePayload as error:
             return SettledJob(job, settle_unreadable(job, str(error)), to_failure(error))
@@ -70,19 +76,19 @@ class Executor:
             return self.settle_error(call.job, error)
 
     def settle_error(self, job: Job, error: BaseException) -> SettledJob:
-        """Return the ending of a job whose run failed outside its handler."""
+        """Return a job whose run failed outside its handler, with its settlement."""
         return SettledJob(
             job, settle_job(job, Retry(describe_error(error)), self.default, self.now(), 0), to_failure(error)
         )
 
     def settle_gated(self, job: Job, reason: str) -> SettledJob:
-        """Return the ending of a job whose gate closed after it was claimed. It costs no attempt."""
+        """Return a job whose gate closed after its claim, with its settlement: a deferral, which costs no attempt."""
         return SettledJob(job, settle_job(job, GateClosed(self.now(), reason), self.default, self.now(), 0))
 
-    def settle_unwritable(self, ending: SettledJob, error: Exception) -> SettledJob:
-        """Return an uncertain ending for one that the store refuses: what the handler did must not be repeated."""
+    def settle_unwritable(self, settled_job: SettledJob, error: Exception) -> SettledJob:
+        """Return the job as uncertain, because the store refuses its settlement: its handler must not run again."""
         reason = f"The handler ended, but its result could not be stored: {describe_error(error)}"
-        return SettledJob(ending.job, settle_job(ending.job, Unknown(reason), self.default, self.now(), 0))
+        return SettledJob(settled_job.job, settle_job(settled_job.job, Unknown(reason), self.default, self.now(), 0))
 
     async def run_handler(
         self, handler: Handler, call: Call, payload: object, policy: RetryPolicy
@@ -102,15 +108,19 @@ class Executor:
             return Retry(describe_error(error)), to_failure(error)  # any exception of a handler, sys.exit() included
 
     async def run_limited(self, seconds: float, work: Coroutine[Any, Any, Outcome], call: Call) -> Outcome:
-        """Run a handler whose steps may take this many seconds each.
+        """Run a handler whose steps may take this many seconds each, and longer while data of a request moves.
 
         It runs in a task of its own, which can be abandoned if it ignores its cancellation.
         """
         task = asyncio.create_task(catch_exit(work))
         call.limit_steps(seconds)
         try:
-            while not task.done() and (left := call.progress_at + seconds - uptime()) > 0:
+            await asyncio.sleep(0)  # the handler begins, however short its limit
+            while not task.done() and (left := call.progress_at + seconds - clock.uptime()) > 0:
+                noted_at = call.progress_at
                 await asyncio.wait([task], timeout=left)
+                if not task.done() and call.progress_at > noted_at:
+                    await call.extend_deadline()
         except asyncio.CancelledError:
             await self.cancel(task, call.job.type)
             if not task.done() or task.cancelled():
@@ -118,7 +128,7 @@ class Executor:
         if not task.done():
             await self.cancel(task, call.job.type)
             if not task.done() or task.cancelled():
-                raise TimeLimitExceeded(f"It took longer than its time limit of {seconds} s.")
+                raise TimeLimitExceeded(f"The job took longer than its time limit of {seconds} s.")
         outcome, exit_error = task.result()
         if exit_error is not None:
             raise exit_error
@@ -132,7 +142,7 @@ class Executor:
         task.add_done_callback(self.abandoned.discard)
         await asyncio.wait([task], timeout=GRACE)
         if not task.done():
-            advice = "it ignores its cancellation; it keeps its slot of this worker until it returns"
+            advice = "the handler ignores its cancellation and keeps a slot of this worker until it returns"
             log.warning("handler.abandoned", type=type_, next=advice)
 
     def count_abandoned(self) -> int:
@@ -140,7 +150,7 @@ class Executor:
         return len(self.abandoned) + self.threads.count_abandoned()
 
     def choose_policy(self, job: Job, handler: Handler | None) -> RetryPolicy:
-        """Return the retry policy of a job: its own values before its type's, its channel's and the default."""
+        """Return the retry policy of a job: its own values, else its channel's, else its type's, else the default."""
         policy = self.policies.get((job.channel, job.type))
         if policy is None:
             channel, type_ = self.channels.get(job.channel), handler.override if handler else None
@@ -149,10 +159,6 @@ class Executor:
             return policy
         backoff = parse_backoff(job.backoff) if job.backoff else None
         return resolve_retry_policy(policy, RetryOverride(job.max_attempts, backoff, job.time_limit))
-
-    def describe_unknown_type(self, job: Job) -> str:
-        known = ", ".join(sorted(self.handlers)) or "none"
-        return f"This worker has no handler for jobs of type {job.type} (it has: {known}). Start one that does."
 
 
 async def catch_exit(work: Coroutine[Any, Any, Outcome]) -> Caught:
@@ -164,18 +170,26 @@ async def catch_exit(work: Coroutine[Any, Any, Outcome]) -> Caught:
 
 
 def is_own_cancellation(error: BaseException) -> bool:
-    """Whether this very task was cancelled. Any other CancelledError that a handler raises is its failure."""
+    """Return whether this task was cancelled. Any other CancelledError that a handler raises is its failure."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
+def hide_reason(outcome: Outcome) -> Outcome:
+    """Replace what looks like a token in the reason of an outcome, which is stored, logged and shown."""
+    if isinstance(outcome, WITH_REASON) and isinstance(outcome.reason, str):
+        return replace(outcome, reason=hide_tokens(outcome.reason))
+    return outcome
+
+
 def to_failure(error: BaseException) -> AttemptError:
-    return AttemptError(type(error).__qualname__, describe_error(error), "".join(traceback.format_exception(error)))
+    trace = hide_tokens("".join(traceback.format_exception(error)))
+    return AttemptError(type(error).__qualname__, describe_error(error), trace)
 
 
 def describe_error(error: BaseException) -> str:
     name = type(error).__qualname__
     try:
-        return f"{name}: {error}" if str(error) else name
+        return hide_tokens(f"{name}: {error}") if str(error) else name
     except Exception:  # noqa: BLE001 - an exception whose __str__ raises
         return name

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,11 +24,19 @@ LAST_ID = UUID(int=(1 << 128) - 1)  # after all others in the order of claims
 
 
 async def explain(
-    store: Store, job_id: UUID, now: datetime | None = None, *, zone: ZoneInfo | None = None
+    store: Store,
+    job_id: UUID,
+    now: datetime | None = None,
+    *,
+    zone: ZoneInfo | None = None,
+    brands: Collection[str] | None = None,
 ) -> Explanation:
-    """Explain a job as it is now, or as it would be at another time if nothing else happened until then."""
-    state = await store.explain_input(await store.job(job_id))
-    return rule.explain_job(to_facts(state), now or state.now, zone)
+    """Explain a job as it is now, or as it would be at another time if nothing else happened until then.
+
+    With `brands`, no job of another brand is named.
+    """
+    state = await hide_other_brands(store, await store.explain_input(await store.job(job_id)), brands)
+    return rule.explain_job(add_living_workers(state), now or state.now, zone)
 
 
 async def evaluate(
@@ -39,6 +47,7 @@ async def evaluate(
     brand: Any = None,
     queue: Any = None,
     run_at: datetime | None = None,
+    brands: Collection[str] | None = None,
 ) -> tuple[datetime, Evaluation]:
     """Evaluate whether a job like this could run at this time, or now if that is in the past. Inserts nothing."""
     channel, account = check_name(channel, "channel"), check_text("account", account)
@@ -46,8 +55,9 @@ async def evaluate(
     rank = Queue.DEFAULT if queue is None else parse_queue(queue)
     run_at = check_time("run_at", run_at)
     state = await store.explain_input(make_hypothetical_job(channel, account, brand, rank, run_at))
+    state = await hide_other_brands(store, state, brands)
     at = max(run_at or state.now, state.now)
-    facts = to_facts(state)
+    facts = replace(add_living_workers(state), has_handler=True)  # of a job whose type is not known
     facts = replace(facts, job=replace(facts.job, run_at=at))
     near = {"after_at": at - COLLISION_WINDOW, "before_at": at + COLLISION_WINDOW}
     collides = await store.has_collision(channel, account, brand, **near)
@@ -87,8 +97,25 @@ async def find_brand(store: Store, account: str | None, channel: str) -> str | N
     return known.brand
 
 
-def to_facts(state: ExplainInput) -> rule.JobSnapshot:
-    return replace(state.facts, live_workers=len([*filter_living_workers(state.workers)]))
+async def hide_other_brands(store: Store, state: ExplainInput, brands: Collection[str] | None) -> ExplainInput:
+    """Leave out which job occupies the account if it belongs to another brand: the account may have moved."""
+    running = state.facts.running_job
+    if brands is None or running is None or running.id is None:
+        return state
+    if (await store.brands_by_job([running.id])).get(running.id) in brands:
+        return state
+    return replace(state, facts=replace(state.facts, running_job=replace(running, id=None)))
+
+
+def add_living_workers(state: ExplainInput) -> rule.JobSnapshot:
+    living = [*filter_living_workers(state.workers)]
+    has_handler = not living or any(state.facts.job.type in worker.types for worker in living)
+    return replace(state.facts, live_workers=len(living), has_handler=has_handler)
+
+
+async def list_handled_types(store: Store) -> set[str]:
+    """Return the types of jobs that a living worker handles."""
+    return {type_ for worker in filter_living_workers(await store.workers()) for type_ in worker.types}
 
 
 def filter_living_workers(workers: Iterable[WorkerInfo]) -> Iterable[WorkerInfo]:

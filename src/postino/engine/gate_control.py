@@ -13,9 +13,10 @@ from postino.engine.checks import check_name, check_time, wrong_value
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, describe_blackout, parse_blackout
 from postino.rules.blackout_impact import DelayedJob, compute_impact
-from postino.rules.circuit_breaker import MAX_SECONDS, Breaker, BreakerPolicy, get_state, parse_policy
+from postino.rules.circuit_breaker import MAX_SECONDS, Breaker, BreakerPolicy, get_call_limit, get_state, parse_policy
 from postino.rules.gates import ClosedGates, compute_closed_gates
 from postino.rules.local_time import format_time
+from postino.stores.operations.pagination import MAX_PAGE_BYTES
 from postino.stores.records import AuditContext, JobFilter, QueueDepth, WorkerInfo
 from postino.stores.store import Store
 from postino.values.gate import Gate, Scope
@@ -33,12 +34,12 @@ PAGE, MAX_EXAMINED, MAX_SHIFTS = 1000, 10_000, 100  # jobs of a blackout preview
 class BlackoutPreview:
     """The jobs that a blackout would delay, the soonest first.
 
-    `more` counts those left out of `first`; `unlooked` says that there were too many jobs to examine all.
+    `more` counts those left out of `first`; `complete` is False if there were too many jobs to examine all.
     """
 
     first: tuple[DelayedJob, ...] = ()
     more: int = 0
-    unlooked: bool = False
+    complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,9 @@ class GateControl:
     async def queues(self) -> QueueOverview:
         """Return the counts of all queues, every closed gate, and the workers."""
         known, now = await self.store.gate_sources()
-        known = replace(known, gates=tuple(await self.store.gates()))
+        open_services = [it for it in await self.store.service_circuits() if get_call_limit(it, now) == 0]
+        breakers = (*known.breakers, *open_services)
+        known = replace(known, gates=tuple(await self.store.gates()), breakers=breakers)
         return QueueOverview(
             to_queue_counts(await self.store.queue_depths()),
             compute_closed_gates(known, now),
@@ -124,12 +127,16 @@ class GateControl:
         reason: str,
         actor: str = "app",
     ) -> Breaker:
-        """Stop all calls to a service until a time, for some seconds or, with neither, until it is closed by hand."""
+        """Stop all calls to a service until a time, for some seconds or, with neither, until it is closed by hand.
+
+        The name of a network stops the calls to all its servers.
+        """
         context = require_reason(actor, reason)
         _, now = await self.store.gate_sources()
         ends_at = choose_end(until_at, seconds, now)
-        services = {*self.services, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
-        await self.check_known("service", service, services, JobFilter(channel=service, limit=1))
+        if not await self.store.has_service(check_name(service, "service")):
+            services = {*self.services, OPENAI, *(breaker.service for breaker in await self.store.circuits())}
+            await self.check_known("service", service, services, JobFilter(channel=service, limit=1))
         probes = self.policy(service).half_open_max_attempts
         return await self.wake_after(self.store.open_circuit(service, ends_at, probes, context))
 
@@ -184,18 +191,24 @@ class GateControl:
         others = [other for other in known.blackouts if other.id != blackout.id]
         shifts: list[DelayedJob] = []
         examined = 0
-        while page := await self.store.jobs(filter_):
+        while examined < MAX_EXAMINED and (page := await self.store.jobs(filter_)):
             shifts += [shift for job in page if (shift := compute_impact(job, others, blackout, now)) is not None]
             examined += len(page)
-            if len(page) < PAGE or examined >= MAX_EXAMINED:
-                break
             filter_ = replace(filter_, before=page[-1].id)
         shifts.sort(key=lambda shift: (shift.goes_at, shift.job_id))
         more = max(0, len(shifts) - MAX_SHIFTS)
-        return BlackoutPreview(tuple(shifts[:MAX_SHIFTS]), more, examined >= MAX_EXAMINED)
+        return BlackoutPreview(tuple(shifts[:MAX_SHIFTS]), more, examined < MAX_EXAMINED)
 
-    async def check_channel(self, name: str, settled: Collection[str] = ()) -> None:
-        """Raise WrongUse unless a channel is a network, is in the settings, has a cap or a gate, or ever had a job."""
+    async def check_channel(
+        self, name: str, settled: Collection[str] = (), brands: tuple[str, ...] | None = None
+    ) -> None:
+        """Raise WrongUse unless a channel is a network, is in the settings, has a cap or a gate, or ever had a job.
+
+        With `brands`, only networks and channels that had a job of these brands exist.
+        """
+        if brands is not None:
+            await self.check_known("channel", name, self.services, JobFilter(channel=name, brands=brands, limit=1))
+            return
         known, _ = await self.store.gate_sources()
         gated = {gate.name for gate in await self.store.gates() if gate.scope is Scope.CHANNEL}
         channels = {*self.services, *settled, *known.caps, *gated}
@@ -205,7 +218,7 @@ class GateControl:
         """Raise WrongUse for a name that is not known and that no job ever had: such a gate would have no effect."""
         if check_name(name, field) in known or await self.store.jobs(ever):
             return
-        if field != "account":
+        if field != "account" and ever.brands is None:
             known = {*known, *(depth.channel for depth in await self.store.queue_depths())}
         hint = suggest_name(name, sorted(known)) if known else "There are none yet."
         raise WrongUse(f"{field}: there is no {field} {name!r:.200}. {hint} Nothing was changed.", field=field)
@@ -235,14 +248,16 @@ def to_queue_counts(depths: Sequence[QueueDepth]) -> list[QueueCounts]:
 
 def make_pending_filter(blackout: Blackout) -> JobFilter:
     """Return a filter for the pending jobs in a blackout's scope."""
-    names = {scope: blackout.name if scope is blackout.scope else None for scope in Scope}
-    return JobFilter(
-        states=(State.PENDING,),
-        channel=names[Scope.CHANNEL],
-        account=names[Scope.ACCOUNT],
-        brand=names[Scope.BRAND],
-        limit=PAGE,
-    )
+    pending = JobFilter(states=(State.PENDING,), limit=PAGE, max_bytes=MAX_PAGE_BYTES)
+    match blackout.scope:
+        case Scope.CHANNEL:
+            return replace(pending, channel=blackout.name)
+        case Scope.ACCOUNT:
+            return replace(pending, account=blackout.name)
+        case Scope.BRAND:
+            return replace(pending, brands=(blackout.name,))
+        case _:
+            return pending
 
 
 def require_reason(actor: str, reason: str) -> AuditContext:

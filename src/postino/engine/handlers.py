@@ -11,7 +11,7 @@ from postino.engine.checks import is_storable_time
 from postino.engine.threads import Threads
 from postino.errors import WrongUse
 from postino.rules.retry import RetryOverride
-from postino.rules.settlement import _print_safely
+from postino.rules.settlement import print_safely
 from postino.values.job import Queue
 from postino.values.outcome import Defer, Done, Outcome, Reject, Retry, Unknown
 
@@ -32,7 +32,7 @@ class Handler:
     function: Function
     queue: Queue
     override: RetryOverride
-    arguments: int
+    argument_count: int
     is_async: bool  # a plain function runs in a thread
     adapter: TypeAdapter[Any] | None  # None: the handler takes the stored bytes
 
@@ -50,7 +50,7 @@ class Handler:
 
     async def run(self, threads: Threads, *arguments: Any) -> Outcome:
         """Call the function with as many of these arguments as it takes."""
-        arguments = arguments[: self.arguments]
+        arguments = arguments[: self.argument_count]
         if self.is_async:
             result = await self.function(*arguments)
         else:
@@ -58,14 +58,14 @@ class Handler:
         return DONE if result is None else self.check_outcome(result)
 
     def check_outcome(self, result: object) -> Outcome:
-        """Return the result if it is a valid outcome. Raises TypeError for anything else."""
+        """Return the result if it is a valid outcome or a subclass of one. Raises TypeError for anything else."""
         match result:
             case Done() | Reject(reason=str()) | Unknown(reason=str(), lookup_at=None):
                 return result
             case Unknown(reason=str(), lookup_at=at) if is_storable_time(at):
                 return result
             case Unknown(reason=why):
-                return Unknown(_print_safely(why, str))  # even if malformed: what may have left must not be repeated
+                return Unknown(print_safely(why, str))  # malformed, but a request may have been sent
             case Retry(reason=str(), not_before=None):
                 return result
             case Retry(reason=str(), not_before=at) if is_storable_time(at):
@@ -88,7 +88,7 @@ def make_handler(type_: str, function: Function, queue: Queue, override: RetryOv
         function,
         queue,
         override,
-        arguments=min(len(parameters), MAX_ARGUMENTS),
+        argument_count=min(len(parameters), MAX_ARGUMENTS),
         is_async=inspect.iscoroutinefunction(function),
         adapter=make_payload_adapter(function, parameters),
     )

@@ -60,20 +60,20 @@ class Heartbeat:
             self.loop.call_soon_threadsafe(self.mark_loop_alive)
         now = self.lease.clock()
         if now - self.loop_seen_at > self.stall:
-            advice = "the process ends and its jobs go to other workers; look for a handler that blocks the event loop"
+            advice = "the process ends and other workers run its jobs; find the handler that blocks the event loop"
             log.critical("worker.stuck", worker=self.worker(), seconds=self.stall, next=advice)
             self.exit(EXIT_CODE)
         if now - self.lease.renewed_at > self.heartbeat:
             await self.send(store)
 
     async def send(self, store: Store) -> None:
-        """Send a heartbeat. A worker that was removed as dead has no row; its loop learns that from its next poll."""
+        """Send a heartbeat. A worker that was removed as dead has no row; its next poll detects this."""
         sent_at = self.lease.clock()
         try:
             async with asyncio.timeout(self.heartbeat):
                 is_known = await store.heartbeat(self.worker())
         except Exception as error:  # noqa: BLE001 - without this thread a busy worker would be taken for dead
-            log.warning("heartbeat.failed", worker=self.worker(), error=str(error), next="trying again")
+            log.warning("heartbeat.failed", worker=self.worker(), error=str(error), next="the worker tries again")
         else:
             if is_known:
                 self.lease.renewed_at = sent_at

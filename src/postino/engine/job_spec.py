@@ -1,7 +1,7 @@
 """A job as its caller describes it, and its checks. A wrong field raises WrongUse with the name of the field."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NoReturn
@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from postino.engine.checks import (
     check_attempts,
     check_backoff,
+    check_label,
     check_name,
     check_parent,
     check_seconds,
@@ -19,11 +20,13 @@ from postino.engine.checks import (
     check_time,
     parse_queue,
 )
+from postino.engine.children import choose_child_key
 from postino.errors import WrongUse
-from postino.rules.idempotency import make_job_key
+from postino.rules.idempotency import make_child_key, make_job_key
 from postino.rules.retry import Backoff, RetryOverride, serialize_backoff
 from postino.stores.records import NewJob
 from postino.values.job import Queue, make_constructor, new_id
+from postino.values.post import POST
 from postino.values.suggestions import suggest_name
 
 MAX_PAYLOAD_BYTES = 1_000_000
@@ -69,28 +72,48 @@ class JobSpec:
 fill_new_job = make_constructor(NewJob)
 
 
-def build_new_job(spec: JobSpec, default_queue: Queue, id: UUID | None = None) -> NewJob:
+def build_new_job(
+    spec: JobSpec, default_queue: Queue, id: UUID | None = None, networks: Collection[str] = ()
+) -> NewJob:
     """Check a spec and return the job to insert, with its id and idempotency key."""
-    name = check_name(spec.type, "type")
-    account = check_text("account", spec.account)
-    key = check_text("key", spec.key)
+    name = check_label("type", check_name(spec.type, "type")) or ""
+    channel = check_channel(check_label("channel", spec.channel) or name, name, networks)
+    account = check_label("account", spec.account)
+    key, parent, payload = check_text("key", spec.key), check_parent(spec.parent), encode_payload(spec.payload)
+    at = check_time("at", spec.at)
+    brand = check_label("brand", spec.brand)
+    stored_key = None if key is None else make_job_key(key, account, brand)
+    if key is None and parent is not None:
+        stored_key = choose_child_key(make_child_key(parent, name, payload, account), at)
     return fill_new_job(
         id or new_id(),
         name,
-        check_text("channel", spec.channel) or name,
+        channel,
         default_queue if spec.queue is None else parse_queue(spec.queue),
-        encode_payload(spec.payload),
-        None if key is None else make_job_key(key, account),
-        check_time("at", spec.at),
+        payload,
+        stored_key,
+        at,
         account,
-        check_text("brand", spec.brand),
+        brand,
         check_text("user_id", spec.user_id),
-        check_parent(spec.parent),
+        parent,
         check_text("correlation_id", spec.correlation_id),
         check_attempts("max_attempts", spec.max_attempts),
         None if spec.backoff is None else serialize_backoff(check_backoff(spec.backoff)),
         check_seconds("time_limit", spec.time_limit),
     )
+
+
+def check_channel(channel: str, type: str, networks: Collection[str]) -> str:
+    """Return the channel. Raises WrongUse if it is that of a network: only posts use its slots, lanes and circuits."""
+    if channel not in networks or type == POST:
+        return channel
+    message = (
+        f"channel: {channel!r} is the channel of a network, which only Postino's own jobs may use. Choose another"
+        f" channel, such as {f'{type}-{channel}' if type != channel else f'{channel}-jobs'!r}. To publish a post, use"
+        " `POST /v1/posts`. Nothing was queued."
+    )
+    raise WrongUse(message, field="channel")
 
 
 def make_override(max_attempts: Any, backoff: Any, time_limit: Any) -> RetryOverride:

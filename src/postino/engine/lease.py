@@ -4,15 +4,9 @@ From then on the worker sends nothing and starts nothing until a heartbeat has s
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 
-BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # on macOS, time asleep does not count
-
-
-def uptime() -> float:
-    """Return the seconds since boot. This clock is never set, and it runs while the machine sleeps."""
-    return time.clock_gettime(BOOT_CLOCK)
+from postino.clock import uptime
 
 
 class Lease:

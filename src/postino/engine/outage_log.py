@@ -6,6 +6,7 @@ import structlog
 
 log = structlog.get_logger("postino.worker")
 REMIND_AFTER = 30.0  # seconds
+ADVICE = "retrying until it answers; no job is lost. Check that the database runs and that database.url is right"
 
 
 class OutageLog:
@@ -20,7 +21,7 @@ class OutageLog:
         if self.since is None or now - self.logged_at >= REMIND_AFTER:
             self.since = self.since or now
             self.logged_at = now
-            log.warning("store.unreachable", error=str(error), next="retrying until it answers; no job is lost")
+            log.warning("store.unreachable", error=str(error), next=ADVICE)
 
     def has_outage(self) -> bool:
         return self.since is not None

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from postino.config import Config
 from postino.engine.call_context import HttpClientFactory
@@ -22,3 +23,4 @@ class Parts:
     make_store: Callable[[], Store]  # another one on the same database, for another event loop
     make_http: Callable[[], AbstractAsyncContextManager[HttpClientFactory]]
     channel_limits: ChannelLimits
+    state_dir: Path | None = None  # outside the database and its backups; None: nothing is kept there

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from postino.engine.checks import check_name, parse_queue
+from postino.engine.checks import check_label, check_name, parse_queue
 from postino.engine.handlers import Function, Handler, make_handler
 from postino.engine.job_spec import make_override
 from postino.engine.relay import EventListener
@@ -35,7 +35,7 @@ class Registry:
         """Return a decorator that registers a handler."""
 
         def register(function: F) -> F:
-            if check_name(type, "type") in self.handlers:
+            if check_label("type", check_name(type, "type")) in self.handlers:
                 known = self.handlers[type].function
                 raise WrongUse(f"type: {type!r} has a handler already, {known!r}.", field="type")
             override = make_override(max_attempts, backoff, time_limit)
@@ -44,7 +44,7 @@ class Registry:
 
         return register
 
-    def add_listener(self, types: Sequence[str], name: str | None) -> Callable[[L], L]:
+    def add_listener(self, types: Sequence[str], name: str | None, from_start: bool) -> Callable[[L], L]:
         """Return a decorator that registers a listener."""
         for unknown in set(types) - set(EventType):
             raise WrongUse(
@@ -53,7 +53,7 @@ class Registry:
 
         def register(function: L) -> L:
             listener = EventListener(
-                name or f"{function.__module__}.{function.__qualname__}", frozenset(types), function
+                name or f"{function.__module__}.{function.__qualname__}", frozenset(types), function, from_start
             )
             if listener.name in (other.name for other in self.listeners):
                 raise WrongUse(f"name: there is a listener {listener.name!r} already; give each its own.", field="name")

@@ -1,12 +1,14 @@
 """Delivers events to listeners, in order and at least once. Each listener has its own cursor."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
+from postino import clock
+from postino.engine.store_retry import retry_forever
 from postino.errors import StoreUnreachable
 from postino.stores.crash_points import crash_point
 from postino.stores.store import Store
@@ -26,6 +28,7 @@ class EventListener:
     name: str
     types: frozenset[str]
     function: Callable[[Event], Awaitable[None]]
+    from_start: bool = False  # a new name hears all retained events, not only those from now on
 
 
 class Relay:
@@ -36,7 +39,7 @@ class Relay:
         self.listener = listener
         self.holder = holder
         self.poll = poll
-        self.monotonic = time.monotonic
+        self.monotonic = clock.monotonic
 
     async def run(self) -> None:
         """Deliver events until cancelled, then release the cursor."""
@@ -45,7 +48,7 @@ class Relay:
                 rest = await self.take_turn()
                 await asyncio.sleep(rest)
         finally:
-            await self.store.lease_cursor(self.listener.name, self.holder, 0)
+            await self.lease_cursor(0)
 
     async def take_turn(self) -> float:
         """Deliver what there is and return how many seconds to rest."""
@@ -54,12 +57,16 @@ class Relay:
         except StoreUnreachable:
             return self.poll
         except Exception:
-            log.exception("listener.failed", listener=self.listener.name, next=f"same event in {RETRY_DELAY} s")
+            log.exception(
+                "listener.failed",
+                listener=self.listener.name,
+                next=f"the listener gets the same event again in {RETRY_DELAY} s",
+            )
             return RETRY_DELAY
 
     async def deliver_batch(self) -> int:
         """Deliver the next events and return how many were read."""
-        cursor = await self.store.lease_cursor(self.listener.name, self.holder, CURSOR_LEASE)
+        cursor = await self.lease_cursor(CURSOR_LEASE)
         if cursor is None:
             return 0
         events = await self.store.events(cursor, BATCH)
@@ -74,12 +81,25 @@ class Relay:
                 if self.monotonic() - moved_at > MOVE_EVERY:
                     cursor, moved_at = delivered, self.monotonic()
                     if not await self.move_cursor(delivered):
-                        return 0  # the lease ended, and another process goes on from here
+                        return 0  # the lease ended, and another process continues from here
         finally:
             # Only past delivered events: a listener that fails gets the same event again.
             if delivered != cursor:
                 await self.move_cursor(delivered)
         return len(events)
 
+    async def lease_cursor(self, seconds: float) -> Cursor | None:
+        return await self.store.lease_cursor(
+            self.listener.name, self.holder, seconds, from_start=self.listener.from_start
+        )
+
     async def move_cursor(self, cursor: Cursor) -> bool:
         return await self.store.move_cursor(self.listener.name, self.holder, cursor, CURSOR_LEASE)
+
+
+async def start_relays(store: Store, listeners: Sequence[EventListener], holder: str, poll: float) -> list[Relay]:
+    """Return a relay for each listener. Their cursors are stored already: from now on they miss no event."""
+    relays = [Relay(store, listener, holder, poll) for listener in listeners]
+    for relay in relays:
+        await retry_forever(partial(relay.lease_cursor, 0))
+    return relays

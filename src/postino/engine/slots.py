@@ -29,6 +29,9 @@ class Run:
         self.call: Call | None = None
         self.task: asyncio.Task[None]
 
+    def __hash__(self) -> int:
+        return hash(self.job.id)  # not the address in memory: a simulation must see sets in the same order each time
+
     def attach_call(self, call: Call) -> None:
         self.call = call
 
@@ -43,9 +46,9 @@ class Run:
 
 
 class Slots:
-    """Limits how many jobs run at once. Where jobs are short, the next ones are claimed before there is a slot.
+    """Limits how many jobs run at once. If jobs are short, claims the next ones before a slot is free.
 
-    Nothing waits behind long jobs: another worker may have a slot sooner.
+    No claimed job waits for a long one to end: another worker may have a slot sooner.
     """
 
     def __init__(self, size: int, monotonic: Callable[[], float]) -> None:
@@ -54,7 +57,7 @@ class Slots:
         self.running: set[Run] = set()
         self.ready: deque[Job] = deque()  # claimed, and waiting for a slot
         self.ahead = 0
-        self.short_endings = 0
+        self.short_runs = 0
         self.estimated_at = self.moved_at = monotonic()
 
     def __bool__(self) -> bool:
@@ -82,7 +85,7 @@ class Slots:
     def end(self, run: Run) -> None:
         """Free the slot of a run."""
         self.running.discard(run)
-        self.short_endings += self.monotonic() - run.started_at < SHORT
+        self.short_runs += self.monotonic() - run.started_at < SHORT
 
     def take_stuck(self) -> list[Job]:
         """Take out the jobs that were claimed ahead and got no slot in time."""
@@ -92,8 +95,8 @@ class Slots:
         """Estimate how many slots become free in the next moment: as many as did in the last."""
         now = self.monotonic()
         if now - self.estimated_at >= SAMPLE:
-            self.ahead = min(2 * self.size, int(self.short_endings * AHEAD / (now - self.estimated_at)))
-            self.short_endings, self.estimated_at = 0, now
+            self.ahead = min(2 * self.size, int(self.short_runs * AHEAD / (now - self.estimated_at)))
+            self.short_runs, self.estimated_at = 0, now
 
     def take_out(self, which: Callable[[Job], bool]) -> list[Job]:
         """Take these jobs out of those that wait for a slot."""

@@ -1,6 +1,7 @@
 """Runs plain functions in threads, one thread each: a function that never returns blocks no other."""
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,21 +21,23 @@ class Threads:
         return len(self.abandoned)
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function and return its result. Cancelled, it goes on without anybody waiting for it."""
+        """Run a function and return its result. If the call is cancelled, the function continues in its thread."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
         def work() -> None:
-            ending: tuple[Any, BaseException | None]
+            result: tuple[Any, BaseException | None]
             try:
-                ending = (function(*arguments), None)
+                result = (function(*arguments), None)
             except BaseException as error:  # noqa: BLE001 - raised again in the waiting task
-                ending = (None, error)
+                result = (None, error)
             if not loop.is_closed():
-                loop.call_soon_threadsafe(deliver, future, ending)
+                loop.call_soon_threadsafe(deliver, future, result)
 
         # A daemon: a function that hangs must not keep the process from ending.
-        thread = threading.Thread(target=work, name="postino-handler", daemon=True)
+        thread = threading.Thread(
+            target=contextvars.copy_context().run, args=(work,), name="postino-handler", daemon=True
+        )
         thread.start()
         try:
             # The error comes as a value: a future cannot carry StopIteration.
@@ -42,7 +45,7 @@ class Threads:
         except asyncio.CancelledError:
             if thread.is_alive():
                 self.abandoned.add(thread)
-                advice = "a thread cannot be stopped; it keeps its slot of this worker until it returns"
+                advice = "a thread cannot be stopped; the function keeps a slot of this worker until it returns"
                 log.warning("handler.abandoned", function=getattr(function, "__qualname__", "?"), next=advice)
             raise
         if error is not None:
@@ -50,6 +53,6 @@ class Threads:
         return result
 
 
-def deliver(future: asyncio.Future[Any], ending: tuple[Any, BaseException | None]) -> None:
+def deliver(future: asyncio.Future[Any], result: tuple[Any, BaseException | None]) -> None:
     if not future.done():
-        future.set_result(ending)
+        future.set_result(result)

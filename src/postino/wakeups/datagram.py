@@ -31,7 +31,7 @@ class DatagramWakeup(LocalWakeup):
         try:
             self.notify_others()
         except OSError as error:  # no file descriptors left, or the folder was just deleted
-            log.info("wakeup.failed", error=str(error), next="their polls find the work")
+            log.info("wakeup.failed", error=str(error), next="the polls of these processes find the work")
 
     def notify_others(self) -> None:
         others = [listener for listener in self.folder.glob("*") if listener != self.path]
@@ -77,7 +77,7 @@ class DatagramWakeup(LocalWakeup):
 def addresses(folder: Path) -> Iterator[Callable[[Path], str]]:
     """Yield a function that returns the address of a socket in this folder.
 
-    An address has room for about a hundred bytes. A longer path goes through the folder's file descriptor, on systems
+    An address has at most about a hundred bytes. A longer path goes through the folder's file descriptor, on systems
     that have /proc.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -102,4 +102,6 @@ def notify_one(sender: socket.socket, listener: Path, address: str) -> None:
         listener.unlink(missing_ok=True)  # its process has ended
 
     except OSError as error:
-        log.info("wakeup.failed", listener=listener.name, error=str(error), next="its poll finds the work")
+        log.info(
+            "wakeup.failed", listener=listener.name, error=str(error), next="the poll of this listener finds the work"
+        )
