@@ -57,7 +57,7 @@ class MemoryCall:
     intents: dict[str, Intent] = field(default_factory=dict)
     receipts: dict[str, Receipt] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
-    sightings: list[LookupResult | Failure] = field(default_factory=list)
+    lookup_results: list[LookupResult | Failure] = field(default_factory=list)
     sent: int = 0
 
     def open(self, *, visible: bool) -> Any:
@@ -84,7 +84,15 @@ class MemoryCall:
                 self.steps[name] = json.dumps(result)
         return json.loads(self.steps[name])
 
-    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
+    async def once(
+        self,
+        name: str,
+        act: Action,
+        *arguments: Any,
+        found: Lookup | None,
+        resend: Resend,
+        prepare: Action | None = None,
+    ) -> Receipt:
         if name in self.receipts:
             return self.receipts[name]
         if intent := self.intents.get(name):
@@ -92,6 +100,11 @@ class MemoryCall:
             if receipt is not None:
                 self.receipts[name] = receipt
                 return receipt
+        if prepare is not None:
+            prepared = await prepare(self.open(visible=False), *arguments)
+            if isinstance(prepared, Failure):
+                raise StepRefused(prepared)
+            arguments = (prepared, *arguments)
         return await self._send(name, act, *arguments)
 
     async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
@@ -100,13 +113,13 @@ class MemoryCall:
     async def _look(self, intent: Intent, found: Lookup | None, resend: Resend, *arguments: Any) -> Receipt | None:
         if found is None:
             raise PersonNeeded("nobody can look")
-        sighting = await found(self.open(visible=False), intent, *arguments)
-        self.sightings.append(sighting)
-        match sighting:
+        lookup_result = await found(self.open(visible=False), intent, *arguments)
+        self.lookup_results.append(lookup_result)
+        match lookup_result:
             case Found(receipt):
                 return receipt
             case Failure():
-                raise StepRefused(sighting)
+                raise StepRefused(lookup_result)
             case CannotTell(why):
                 raise PersonNeeded(why)
             case NotFound():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -157,7 +157,7 @@ async def test_lost_response_leaves_one_record_found_by_its_key(
         await bluesky.publish(post, call)
     await publish_until_done(bluesky, post, call)
     assert sorted(texts(pds, person)) == ["one", "three", "two"]
-    assert [type(sighting) for sighting in call.sightings] == [Found]
+    assert [type(lookup_result) for lookup_result in call.lookup_results] == [Found]
     assert call.sent == 3
 
 
@@ -166,8 +166,32 @@ async def test_lost_request_is_sent_again_with_the_same_key(
 ) -> None:
     proxy_to_pds.lose("request", PUT)
     published = await publish_until_done(bluesky, make_post(account, "one"), call)
-    assert [type(sighting) for sighting in call.sightings] == [NotFound]
+    assert [type(lookup_result) for lookup_result in call.lookup_results] == [NotFound]
     assert [record["uri"] for record in pds.list_records(person)] == [published.remote_id]
+
+
+@pytest.mark.parametrize("lost", ["steps", "steps and intents"])
+async def test_record_composed_again_after_a_rollback_is_recognised(
+    pds: PdsServer,
+    person: Person,
+    account: Account,
+    bluesky: Bluesky,
+    call: MemoryCall,
+    proxy_to_pds: LossyProxy,
+    pictures: tuple[Media, ...],
+    lost: str,
+) -> None:
+    """A restored database does not have the stored record, so it is composed again with another `createdAt`."""
+    post = make_post(account, "one #tag", "two", media=pictures)
+    proxy_to_pds.lose("answer", PUT)
+    with pytest.raises(StepUncertain):
+        await bluesky.publish(post, call)
+    call.steps.clear()
+    if lost != "steps":
+        call.intents.clear()
+    await publish_until_done(bluesky, post, call)
+    assert texts(pds, person) in (["one #tag", "two"], ["two", "one #tag"])
+    assert [type(lookup_result) for lookup_result in call.lookup_results] == [Found]
 
 
 async def test_two_concurrent_runs_create_one_record(
@@ -192,7 +216,7 @@ async def test_different_record_with_our_key_is_kept_and_a_person_decides(
         await bluesky.publish(replace(post, parts=("two",)), edited)
     with pytest.raises(PersonNeeded, match="different record"):
         await bluesky.publish(replace(post, parts=("two",)), edited)
-    assert isinstance(edited.sightings[0], CannotTell)
+    assert isinstance(edited.lookup_results[0], CannotTell)
     assert texts(pds, person) == ["one"]
 
 
@@ -212,6 +236,30 @@ async def test_deleted_blobs_are_uploaded_again(
     waiting = MemoryCall(outbound, bluesky, other_account, steps=dict(call.steps))
     await bluesky.publish(make_post(other_account, "late", media=pictures[:1]), waiting)
     assert texts(pds, other) == ["late"]
+
+
+@pytest.mark.parametrize(("age", "uploads"), [(timedelta(minutes=59), 0), (timedelta(hours=1), 2)])
+async def test_files_of_an_old_record_are_uploaded_again_before_it_is_sent(
+    account: Account,
+    call: MemoryCall,
+    outbound: OutboundHttp,
+    proxy_to_pds: LossyProxy,
+    pictures: tuple[Media, ...],
+    age: timedelta,
+    uploads: int,
+) -> None:
+    """Bluesky may have deleted them, and the time in which a visible call must begin is short."""
+    clock = [datetime.now(UTC)]
+    bluesky = Bluesky(now=lambda: clock[0])
+    post = make_post(account, "late", media=pictures)
+    proxy_to_pds.lose("request", "com.atproto.repo.putRecord")
+    with pytest.raises(StepUncertain):
+        await bluesky.publish(post, call)
+    before = proxy_to_pds.request_counts["/xrpc/com.atproto.repo.uploadBlob"]
+    clock[0] += age
+    await bluesky.publish(post, call)
+    assert proxy_to_pds.request_counts["/xrpc/com.atproto.repo.uploadBlob"] - before == uploads
+    assert call.sent == 2
 
 
 # --- Signing in
@@ -243,7 +291,7 @@ async def test_lost_sign_in_response_leaves_no_uncertainty(
     with pytest.raises(NotSent, match="signing in to Bluesky failed"):
         await bluesky.publish(post, call)
     await bluesky.publish(post, call)
-    assert call.sightings == []
+    assert call.lookup_results == []
     assert texts(pds, person) == ["one"]
 
 

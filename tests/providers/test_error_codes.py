@@ -75,16 +75,18 @@ def telegram(status: int, description: str, **parameters: int) -> dict[str, Any]
         ("mastodon", 301, b"", FailureKind.PERMANENT, "status 301"),
         ("telegram", 401, telegram(401, "Unauthorized"), FailureKind.AUTH, "@BotFather"),
         ("telegram", 404, telegram(404, "Not Found"), FailureKind.AUTH, "@BotFather"),
-        ("telegram", 403, telegram(403, "Forbidden: bot was blocked by the user"), FailureKind.PERMANENT, "removed"),
+        ("telegram", 403, telegram(403, "Forbidden: bot was blocked by the user"), FailureKind.SUSPENDED, "removed"),
         ("telegram", 400, telegram(400, "Bad Request: chat not found"),
-         FailureKind.PERMANENT, "does not know this chat"),
+         FailureKind.SUSPENDED, "does not know this chat"),
         ("telegram", 400, telegram(400, "Bad Request: not enough rights to send text messages to the chat"),
-         FailureKind.PERMANENT, "administrator"),
+         FailureKind.SUSPENDED, "administrator"),
+        ("telegram", 400, telegram(400, "Bad Request: not enough rights to send photos to the chat"),
+         FailureKind.PERMANENT, "this type of media"),
         ("telegram", 400, telegram(400, "Bad Request: message is too long"),
          FailureKind.PERMANENT, "The text is too long"),
         ("telegram", 400, telegram(400, "Bad Request: message caption is too long"), FailureKind.PERMANENT, "caption"),
         ("telegram", 400, telegram(400, "Bad Request: group chat was upgraded to a supergroup chat",
-                                   migrate_to_chat_id=-1001), FailureKind.PERMANENT, "Reconnect"),
+                                   migrate_to_chat_id=-1001), FailureKind.SUSPENDED, "Reconnect"),
         ("telegram", 400, telegram(400, "Bad Request: PHOTO_INVALID_DIMENSIONS"),
          FailureKind.PERMANENT, "Choose another"),
         ("telegram", 413, telegram(413, "Request Entity Too Large"), FailureKind.PERMANENT, "smaller"),
@@ -149,6 +151,6 @@ def test_every_response_becomes_a_failure_with_a_message(network: str, status: i
 
 def test_every_built_in_network_is_registered_by_name() -> None:
     providers = load_built_in().providers
-    assert providers.keys() >= NETWORKS.keys()
+    assert providers.keys() == NETWORKS.keys()
     assert [provider.name for provider in providers.values()] == [*providers]
-    assert all(provider.timeout > timedelta(0) <= provider.visibility for provider in providers.values())
+    assert all(provider.timeout > timedelta(0) <= provider.listing_delay for provider in providers.values())

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from postino.providers.media_download import MediaCache, MediaFile, detect_type
 from postino.providers.multipart import encode_multipart
-from postino.providers.text_match import is_same_as_html, is_same_text
+from postino.providers.text_match import MAX_PAGE, is_same_as_html, is_same_text
 from postino.providers.urls import build_page_url, join_url
 from tests.providers.samples import SAMPLE_VIDEO, make_png
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]+", fullmatch=True), st.text()), st.binary())
 def test_multipart_form_round_trips(fields: dict[str, str], data: bytes) -> None:
-    headers, body = encode_multipart(fields, {"a file": MediaFile(data, "image/jpeg")})
+    headers, parts = encode_multipart(fields, {"a file": MediaFile(data, "image/jpeg")})
+    assert any(part is data for part in parts), "a file is not copied"
+    body = b"".join(parts)
     assert headers["Content-Type"].partition("boundary=")[2].encode() not in data
     read = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {headers['Content-Type']}\r\n\r\n".encode() + body)
     *texts, file = read.iter_parts()
@@ -78,12 +80,19 @@ TAG = '<a href="https://here/tags/tag">#<span>Tag</span></a>'
         ("one\ntwo\n\nthree", "<p>one<br />two</p><p>three</p>"),
         ("see https://example.com/a/b?c=1&d=2", f"<p>see {LINK}</p>"),
         ("hi @friend@example.com #Tag", f"<p>hi {MENTION} {TAG}</p>"),
+        ("1 < 2", "<p>1 &lt; 2</p>"),
+        ("1 < 2", "<p></p>1 < 2"),
         ("", ""),
     ],
 )
 def test_text_matches_its_html(text: str, came_back: str) -> None:
     assert is_same_as_html(text, came_back)
     assert not is_same_as_html(f"{text} not", came_back)
+
+
+def test_unreadable_html_matches_no_text() -> None:
+    assert not is_same_as_html("a", f"<p>a</p>&#{'1' * 5000};")
+    assert not is_same_as_html("a", f"<p>a</p>{' ' * MAX_PAGE}")
 
 
 def test_text_match_ignores_only_white_space_and_normalisation() -> None:

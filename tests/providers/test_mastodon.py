@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 
 from postino.outbound.http import OutboundHttp
-from postino.providers.mastodon import CLOCK_ALLOWANCE, Mastodon, Status
+from postino.providers.mastodon import CLOCK_ALLOWANCE, Mastodon
+from postino.providers.mastodon_status import Status
 from postino.values.provider import (
     Account,
     CannotTell,
@@ -123,7 +124,7 @@ async def test_lost_response_leaves_one_post_found_in_the_list(
     published = await publish_until_done(mastodon, post, call)
     assert list_posts(mastodon_server, text) == [published.remote_id]
     assert len(list_posts(mastodon_server, f"{text} 2")) == 1
-    assert [type(sighting) for sighting in call.sightings] == [Found]
+    assert [type(lookup_result) for lookup_result in call.lookup_results] == [Found]
 
 
 async def test_lost_request_is_sent_again(
@@ -137,7 +138,7 @@ async def test_lost_request_is_sent_again(
     proxy_to_mastodon.lose("request", POST)
     published = await publish_until_done(mastodon, make_post(account, text), call)
     assert list_posts(mastodon_server, text) == [published.remote_id]
-    assert [type(sighting) for sighting in call.sightings] == [NotFound]
+    assert [type(lookup_result) for lookup_result in call.lookup_results] == [NotFound]
 
 
 async def test_idempotency_key_prevents_a_duplicate_of_an_unlisted_post(
@@ -198,9 +199,9 @@ async def test_server_clock_slightly_behind_still_matches(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status
 ) -> None:
     name = await publish_by_hand(mastodon, outbound, status.account, status.text)
-    sighting = await find(mastodon, call, status, datetime.now(UTC) + CLOCK_ALLOWANCE / 2)
-    assert isinstance(sighting, Found)
-    assert sighting.receipt.remote_id == name
+    lookup_result = await find(mastodon, call, status, datetime.now(UTC) + CLOCK_ALLOWANCE / 2)
+    assert isinstance(lookup_result, Found)
+    assert lookup_result.receipt.remote_id == name
 
 
 async def test_post_of_another_job_is_not_a_match(
@@ -209,9 +210,9 @@ async def test_post_of_another_job_is_not_a_match(
     call.others.add(await publish_by_hand(mastodon, outbound, status.account, status.text))
     assert await find(mastodon, call, status) == NotFound()
     name = await publish_by_hand(mastodon, outbound, status.account, status.text)
-    sighting = await find(mastodon, call, status)
-    assert isinstance(sighting, Found)
-    assert sighting.receipt.remote_id == name
+    lookup_result = await find(mastodon, call, status)
+    assert isinstance(lookup_result, Found)
+    assert lookup_result.receipt.remote_id == name
 
 
 async def test_several_matches_leave_the_choice_to_a_person(
@@ -234,14 +235,30 @@ async def test_different_text_files_or_reply_is_not_a_match(
     assert isinstance(await find(mastodon, call, replace(status, media=("one",))), Found)
 
 
+async def test_server_of_other_software_is_never_sent_the_same_again(
+    mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the key, "not in the list" proves nothing, and a difference may be the server's own."""
+    assert await find(mastodon, call, status) == NotFound()
+    monkeypatch.setattr("postino.providers.mastodon_software.HONOURS_KEY", {})
+    lookup_result = await find(mastodon, call, status)
+    assert isinstance(lookup_result, CannotTell)
+    assert "It runs mastodon" in lookup_result.why
+    name = await publish_by_hand(mastodon, outbound, status.account, status.text)
+    assert isinstance(await find(mastodon, call, replace(status, media=("one",))), CannotTell)
+    found = await find(mastodon, call, status)
+    assert isinstance(found, Found)
+    assert found.receipt.remote_id == name
+
+
 async def test_match_is_found_on_the_second_page(
     mastodon: Mastodon, call: MemoryCall, outbound: OutboundHttp, status: Status, text: str
 ) -> None:
     name = await publish_by_hand(mastodon, outbound, status.account, text)
     await publish_by_hand(mastodon, outbound, status.account, *(f"{text} {number}" for number in range(41)))
-    sighting = await find(mastodon, call, status, datetime.now(UTC) - timedelta(seconds=30))
-    assert isinstance(sighting, Found)
-    assert sighting.receipt.remote_id == name
+    lookup_result = await find(mastodon, call, status, datetime.now(UTC) - timedelta(seconds=30))
+    assert isinstance(lookup_result, Found)
+    assert lookup_result.receipt.remote_id == name
 
 
 async def test_failed_list_call_does_not_count_as_not_found(

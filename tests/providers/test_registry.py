@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from postino.api.views.posts import render_current_post
-from postino.cli.worker import check_only_posts
 from postino.config import load_config
-from postino.errors import ConfigError, Conflict, WrongUse
+from postino.errors import ConfigError, WrongUse
 from postino.providers.registry import load_built_in, load_registry
 from postino.publishing.post_request import PostRequest
 from postino.values.content import Content, ContentOverride
@@ -161,13 +160,3 @@ def test_private_origin_setting_allows_accounts_only(tmp_path: Path) -> None:
 def test_invalid_network_setting_is_refused(tmp_path: Path, setting: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(tmp_path, environment={f"POSTINO_NETWORKS_{setting}": value})
-
-
-async def test_worker_without_the_plugin_refuses_to_start_while_posts_wait(folder: Path) -> None:
-    async with postino(folder) as app:
-        account = await app.accounts.add("forum", "ada", {"token": "x"}, base_url=HERE)
-        await app.posts.schedule(PostRequest(content=Content(body="Hello"), accounts=(account.id,)))
-        await check_only_posts(app)
-    async with Postino(load_config(folder, environment={})) as app:
-        with pytest.raises(Conflict, match=r"\(forum\).* Name a network of your own in the setting networks.plugins"):
-            await check_only_posts(app)

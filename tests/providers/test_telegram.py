@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +11,18 @@ import pytest
 from postino.outbound.http import OutboundHttp
 from postino.providers.telegram import Telegram
 from postino.testing.sandbox import SandboxServer
-from postino.values.provider import Account, Answer, Failure, FailureKind, Media, NotSent, Tokens
+from postino.values.provider import (
+    Account,
+    Answer,
+    Failure,
+    FailureKind,
+    LostResponse,
+    Media,
+    NotSent,
+    Tokens,
+    find_id_scope,
+)
+from tests.outbound.raw_server import RawServer, Visit
 from tests.providers.memory_call import MemoryCall, PersonNeeded, StepRefused, StepUncertain
 from tests.providers.proxy import LossyProxy
 from tests.providers.samples import make_post
@@ -69,6 +81,28 @@ async def test_chat_is_found_by_id_or_name(
     )
     await telegram.publish(make_post(ours, known), MemoryCall(outbound, telegram, ours))
     assert [one["text"] for one in sandbox.published("telegram")] == [known]
+
+
+@pytest.mark.parametrize("known", ["number", "name"])
+@pytest.mark.parametrize("pictures_count", [0, 2])
+async def test_response_says_which_chat_has_the_name(
+    account: Account,
+    telegram: Telegram,
+    outbound: OutboundHttp,
+    pictures: tuple[Media, ...],
+    known: str,
+    pictures_count: int,
+) -> None:
+    """The name of a deleted channel may go to a new one, which numbers its messages from 1."""
+    chat = account.credentials["chat_id"]
+    if known == "name":
+        account = replace(account, credentials={**account.credentials, "chat_id": f"@{account.handle}"})
+    post = make_post(account, "Hello", media=pictures[:pictures_count])
+    call = MemoryCall(outbound, telegram, account)
+    await telegram.publish(post, call)
+    [receipt] = call.receipts.values()
+    assert receipt.id_scope == (f"@{account.handle} {chat}" if known == "name" else None)
+    assert find_id_scope(telegram, account) == (f"@{account.handle}" if known == "name" else chat)
 
 
 @pytest.mark.parametrize("fault", ["process_then_drop", "process_then_500", "drop", "truncated", "html"])
@@ -132,7 +166,7 @@ async def test_removed_bot_has_a_clear_message(
     sandbox.post(f"accounts/telegram/{account.handle}", {"blocked": True})
     with pytest.raises(StepRefused, match="Make it an administrator") as raised:
         await telegram.publish(make_post(account, "Hello"), call)
-    assert raised.value.failure.kind is FailureKind.PERMANENT
+    assert raised.value.failure.kind is FailureKind.SUSPENDED
 
 
 @pytest.mark.parametrize("token", ["123:wrong", ""])
@@ -162,11 +196,30 @@ async def test_media_is_downloaded_before_the_message_is_sent(
 
         again = MemoryCall(outbound, telegram, account, steps=dict(ours.steps))  # as after a restart
         proxy.lose("answer", "/1")
-        with pytest.raises(NotSent, match="could not be downloaded"):
+        with pytest.raises(LostResponse):
             await telegram.publish(replace(post, parts=("Again",)), again)
-        assert again.intents == {}
+        assert again.sent == 0
         await telegram.publish(replace(post, parts=("Again",)), again)
     assert [one["text"] for one in sandbox.published("telegram")] == ["Hello", "Again"]
+
+
+async def test_album_that_was_not_sent_completely_is_in_no_doubt(
+    account: Account, telegram: Telegram, outbound: OutboundHttp, picture_host: str
+) -> None:
+    """On a line that stalls in the middle of an album, Telegram never has the whole request."""
+
+    async def stall(visit: Visit) -> None:
+        await visit.reader.readuntil(b"\r\n\r\n")
+        await asyncio.Event().wait()
+
+    telegram.timeout = timedelta(seconds=0.5)
+    media = tuple(Media(url=f"{picture_host}/{size}x900") for size in (900, 901))
+    async with RawServer(stall, receive_buffer=16_384) as server:
+        ours = replace(account, base_url=server.url)
+        call = MemoryCall(outbound, telegram, ours)
+        with pytest.raises(NotSent, match="not sent completely"):
+            await telegram.publish(make_post(ours, "Album", media=media), call)
+    assert (server.connections, call.intents) == (1, {})
 
 
 async def test_bot_token_in_the_url_appears_nowhere(

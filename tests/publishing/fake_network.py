@@ -44,7 +44,7 @@ class FakeNetwork:
     name = "mastodon"
     promise = Promise(PromiseClass.C, "It shows what is there.")
     timeout = timedelta(seconds=0.1)
-    visibility = timedelta(seconds=0.1)
+    listing_delay = timedelta(seconds=0.1)
 
     def __init__(self, *answers: str, good: str = "old", refreshes: Tokens | Failure | Exception | None = None) -> None:
         self.answers = list(answers)
@@ -97,15 +97,37 @@ class FakeNetwork:
         return Failure(FailureKind.PERMANENT, "no")
 
 
+class FakeChats(FakeNetwork):
+    """A network without a lookup, where each chat numbers its messages from 1. The token of an account is its chat."""
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__(*answers)
+        self.chats: dict[str, list[str]] = {}
+
+    def get_id_scope(self, account: Account) -> str:
+        return account.credentials["token"]
+
+    async def publish(self, post: Post, call: Call) -> Published:
+        receipt = await call.once("part 1", self.post, post.account, post.parts[0], found=None, resend=NEVER)
+        return Published(receipt.remote_id, receipt.url)
+
+    async def post(self, http: Http, account: Account, text: str) -> Receipt | Failure:
+        chat = self.chats.setdefault(account.credentials["token"], [])
+        chat.append(text)
+        if self.answers and self.answers.pop(0) == "lost":
+            raise LostResponse("No answer came.")
+        return Receipt(remote_id=str(len(chat)))
+
+
 AWAY = NotSent("Nothing was sent.")
 
 
 @asynccontextmanager
-async def open_app(folder: Path, network: Any) -> AsyncIterator[Postino]:
+async def open_app(folder: Path, network: Any, url: str | None = None) -> AsyncIterator[Postino]:
     """Yield an app that publishes to this network, with three attempts and no backoff."""
-    config = make_config(folder, f"sqlite:///{folder}/postino.db")
+    config = make_config(folder, url or f"sqlite:///{folder}/postino.db")
     app = Postino(replace(config, publishing=PublishingConfig(send_within=0.2)))
-    publisher = Publisher(app.accounts, {network.name: network}, patience=1.0, send_within=0.2)
+    publisher = Publisher(app.accounts, {network.name: network}, timeout_factor=1.0, send_within=0.2)
     del app.handlers[POST]
     app.handler(POST, max_attempts=3, backoff=Schedule([0.0]), time_limit=5.0)(publisher.publish)
     async with app:

@@ -144,7 +144,7 @@ async def test_scheduled_post_keeps_its_time_and_notes_the_delay(app: Postino) -
     post = await create_post(app, make_request(at=at))
     assert post.job.run_at == at, "blackouts do not move what was asked for"
     [note] = await app.posts.describe_blackouts([post])
-    assert "it goes out at 2035-06-02T05:00:00Z" in note
+    assert "the post goes out at 2035-06-02T05:00:00Z" in note
     assert "people sleep" in note
     assert await app.posts.describe_blackouts([await create_post(app, make_request(at=at - timedelta(hours=2)))]) == []
     allowed = await create_post(app, make_request("special", at=at, allow_blackout=True))

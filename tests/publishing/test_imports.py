@@ -52,7 +52,7 @@ async def test_files_are_checked_one_at_a_time_outside_the_event_loop(app: Posti
     known = {account.id: account for account in await app.store.accounts()}
     files = [make_file("mastodon:anna", 20, word) for word in "abcdef"]
     result = await asyncio.gather(*(importer.check(file, None, known, "api", "api") for file in files))
-    assert [(each.rows, json.loads(each.faults)["bad"]) for each in result] == [(20, 0)] * 6
+    assert [(each.rows, json.loads(each.problems)["invalid_rows"]) for each in result] == [(20, 0)] * 6
     assert importer.most == MAX_CONCURRENT
 
 
@@ -60,8 +60,8 @@ async def test_only_the_first_unknown_accounts_of_a_row_are_named(app: Postino) 
     names = "|".join(f"mastodon:ana{number}" for number in range(80))
     known = {account.id: account for account in await app.store.accounts()}
     result = await Importer(app.store, app.post_validator).check(make_file(names, 3), None, known, "api", "api")
-    faults = json.loads(result.faults)["faults"]
-    assert json.loads(result.faults)["bad"] == 3
+    faults = json.loads(result.problems)["problems"]
+    assert json.loads(result.problems)["invalid_rows"] == 3
     assert len(faults) == 3 * (MAX_UNKNOWN + 1)
     assert faults[MAX_UNKNOWN]["message"] == f"{80 - MAX_UNKNOWN} more of these accounts do not exist."
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
@@ -53,33 +54,35 @@ class Span:
 
 def find_spans(text: str) -> list[Span]:
     """Return all spans in the order of the text. A mention or tag inside a link is part of the link."""
+    offsets = [*accumulate((len(letter.encode()) for letter in text), initial=0)]
+    taken = bytearray(len(text))
     spans: list[Span] = []
-    for span in _find_candidates(text):
-        if all(span.end <= other.start or span.start >= other.end for other in spans):
-            spans.append(span)
+    for kind, value, start, end in _find_candidates(text):
+        if not any(taken[start:end]):
+            taken[start:end] = b"\1" * (end - start)
+            spans.append(Span(kind, value, offsets[start], offsets[end]))
     return sorted(spans, key=lambda span: span.start)
 
 
-def _find_candidates(text: str) -> Iterator[Span]:
+def _find_candidates(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the kind, value, start and end of links, then of mentions, then of tags."""
     for match in LINK.finditer(text):
         link = _strip_trailing_punctuation(match[0])
-        yield _make_span("link", link, text, match.start(), match.start() + len(link))
+        yield "link", link, match.start(), match.start() + len(link)
     for match in MENTION.finditer(text):
-        yield _make_span("mention", match[1].lower(), text, match.start(), match.end())
+        yield "mention", match[1].lower(), match.start(), match.end()
     for match in TAG.finditer(text):
         if len(match[1]) <= MAX_TAG_LENGTH and not match[1].isdigit():
-            yield _make_span("tag", match[1], text, match.start(), match.end())
+            yield "tag", match[1], match.start(), match.end()
 
 
 def _strip_trailing_punctuation(link: str) -> str:
     """Remove a full stop or bracket that belongs to the sentence around the link."""
-    while link and (link[-1] in TRAILING_PUNCTUATION or (link[-1] == ")" and link.count("(") < link.count(")"))):
-        link = link[:-1]
-    return link
-
-
-def _make_span(kind: str, value: str, text: str, start: int, end: int) -> Span:
-    return Span(kind, value, len(text[:start].encode()), len(text[:end].encode()))
+    end, unopened = len(link), link.count(")") - link.count("(")
+    while end and (link[end - 1] in TRAILING_PUNCTUATION or (link[end - 1] == ")" and unopened > 0)):
+        end -= 1
+        unopened -= link[end] == ")"
+    return link[:end]
 
 
 def build_embed(files: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

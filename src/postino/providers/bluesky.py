@@ -1,9 +1,11 @@
 """Bluesky. Postino chooses the key of each record, so sending a record again creates no second one."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from typing import Any
 
+from postino import clock
 from postino.providers import atproto
 from postino.providers.bluesky_session import BlueskySessions
 from postino.providers.error_codes import (
@@ -13,13 +15,12 @@ from postino.providers.error_codes import (
     classify_unreadable,
     find_rule,
     parse_object,
-    utc_now,
 )
 from postino.providers.media_download import compute_upload_timeout, download_media
 from postino.providers.urls import build_page_url
 from postino.rules.failures import parse_reset_time
 from postino.values.provider import (
-    SAME_HANDLE,
+    DERIVED_HANDLE,
     Account,
     Answer,
     Call,
@@ -31,8 +32,10 @@ from postino.values.provider import (
     Http,
     Intent,
     LookupResult,
+    LostResponse,
     Media,
     NotFound,
+    NotSent,
     Post,
     Promise,
     PromiseClass,
@@ -43,10 +46,12 @@ from postino.values.provider import (
 )
 
 COLLECTION = "app.bsky.feed.post"
+CONTENT = ("$type", "text", "embed", "reply")  # what makes a record this post
 MAX_DOWNLOAD_BYTES = {"image": 10_000_000, "video": 300_000_000}
 
 RECONNECT = "Create a new app password in Bluesky's settings and reconnect the account."
 BLOB_GONE = "BlobNotFound"
+BLOB_LIFETIME = timedelta(hours=1)  # so long servers keep an uploaded file that no record contains, at least
 ERRORS = (
     ErrorRule(
         FailureKind.AUTH,
@@ -76,12 +81,12 @@ ERRORS = (
     ErrorRule(
         FailureKind.PERMANENT,
         "The text is too long for Bluesky. Shorten it and publish again.",
-        pattern=r"text must not be longer|(grapheme|string) too big.*\.text",
+        pattern=r"text must not be longer|(grapheme|string) too big.{0,200}\.text",
     ),
     ErrorRule(
         FailureKind.PERMANENT,
         "There are too many images for one Bluesky post. Remove some and publish again.",
-        pattern=r"images must not have more|array too big.*images",
+        pattern=r"images must not have more|array too big.{0,200}images",
     ),
     ErrorRule(
         FailureKind.PERMANENT,
@@ -110,7 +115,7 @@ class Bluesky:
         "by that key, and sending the post again creates no second one.",
     )
     timeout = timedelta(seconds=30)
-    visibility = timedelta(seconds=5)
+    listing_delay = timedelta(seconds=5)
     default_base_url = "https://bsky.social"
     credentials: Mapping[str, Credential] = {
         "identifier": Credential("User name", is_handle=True),
@@ -153,7 +158,7 @@ class Bluesky:
         },
     ]
 
-    def __init__(self, now: Clock = utc_now) -> None:
+    def __init__(self, now: Clock = clock.now) -> None:
         self._now = now
         self._sessions = BlueskySessions(self.classify)
 
@@ -170,7 +175,11 @@ class Bluesky:
             attached = files if part == 1 else []
             record = await call.step(f"record {part}", self.compose, post.account, text, attached, thread)
             write = (post.account, atproto.derive_record_key(post.id, part), record, post.media if attached else ())
-            receipts.append(await call.once(f"post {part}", self.put, *write, found=self.find, resend=SAME_HANDLE))
+            receipts.append(
+                await call.once(
+                    f"post {part}", self.put, *write, found=self.find, resend=DERIVED_HANDLE, prepare=self.renew_blobs
+                )
+            )
         return Published(receipts[0].remote_id, receipts[0].url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
@@ -187,7 +196,7 @@ class Bluesky:
             return Failure(rule.kind, rule.message, code)
         if answer.status == 400 and code is None:
             return classify_unreadable("Bluesky", answer)  # only the missing error code would tell what is wrong
-        reset_at = parse_reset_time(answer.headers.get("ratelimit-reset"), now)
+        reset_at = parse_reset_time(answer.headers.get("ratelimit-reset"), now, answer.headers)
         return classify_by_status("Bluesky", answer, code, text, now, reset_at)
 
     # --- Steps
@@ -199,7 +208,7 @@ class Bluesky:
             return file
         options = {"headers": {"Content-Type": file.type}, "timeout": compute_upload_timeout(self.timeout, file)}
         answer = await self._sessions.call(
-            http, account, "POST", "com.atproto.repo.uploadBlob", body=file.data, **options
+            http, account, "POST", "com.atproto.repo.uploadBlob", body=file.data, inert=True, **options
         )
         if isinstance(answer, Failure):
             return answer
@@ -235,8 +244,21 @@ class Bluesky:
             record["reply"] = {"root": dict(thread[0]), "parent": dict(thread[-1])}
         return record
 
-    async def put(
+    async def renew_blobs(
         self, http: Http, account: Account, key: str, record: Mapping[str, Any], media: Sequence[Media]
+    ) -> None:
+        """Upload the files of an old record again, before the time to send begins.
+
+        Bluesky may have deleted them. If the upload fails, they may still be there: the call itself shows it.
+        """
+        if not media or self._now() - datetime.fromisoformat(record["createdAt"]) < BLOB_LIFETIME:
+            return
+        for file in media:
+            with suppress(NotSent, LostResponse):
+                await self.upload(http, account, file)
+
+    async def put(
+        self, http: Http, _: None, account: Account, key: str, record: Mapping[str, Any], media: Sequence[Media]
     ) -> Receipt | Failure:
         """Create the record, unless exactly this record exists. Never replaces another. Visible."""
         answer = await self._put_record(http, account, key, record)
@@ -260,7 +282,7 @@ class Bluesky:
                 return NotFound()
             case Failure():
                 return existing
-            case {"value": value} if value == record:
+            case {"value": dict(value)} if _has_same_content(value, record):
                 return Found(_to_receipt(account, existing))
         return CannotTell("Bluesky has a different record with the key of this post.")
 
@@ -296,8 +318,10 @@ class Bluesky:
         if isinstance(answer, Failure):
             return answer
         if answer.ok:
-            record: Mapping[str, Any] = answer.json()
-            return record
+            match answer.json():
+                case dict(record):
+                    return record
+            raise UnreadableResponse("Bluesky's response contains no record.")
         return None if parse_object(answer).get("error") == "RecordNotFound" else self.classify(answer)
 
     async def _resolve_handle(self, http: Http, account: Account, handle: str) -> str | Failure | None:
@@ -308,19 +332,39 @@ class Bluesky:
         if isinstance(answer, Failure):
             return answer
         if answer.ok:
-            return str(answer.json()["did"])
+            match answer.json():
+                case {"did": str(did)}:
+                    return did
+            raise UnreadableResponse("Bluesky's response contains no DID.")
         failure = self.classify(answer)
         is_unknown = failure.kind is FailureKind.PERMANENT or answer.status == 501
         return None if is_unknown else failure
 
 
+def _has_same_content(existing: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Return whether a record with our key is ours.
+
+    A restored database may have lost the stored record. Composed again, it has another `createdAt`, and a mention may
+    resolve to something else.
+    """
+    return all(existing.get(name) == record.get(name) for name in CONTENT)
+
+
 def _to_receipt(account: Account, body: Any) -> Receipt:
     match body:
         case {"uri": str(uri), "cid": str(cid)}:
-            did, _, key = uri.removeprefix("at://").split("/")
+            did, _, key = split_uri(uri)
             url = build_page_url(account.base_url, f"https://bsky.app/profile/{did}/post/{key}")
             return Receipt(remote_id=uri, url=url, data={"cid": cid})
     raise UnreadableResponse("Bluesky's response contains no record.")
+
+
+def split_uri(uri: str) -> tuple[str, str, str]:
+    """Return the DID, collection and key of a record's URI."""
+    match uri.removeprefix("at://").split("/"):
+        case [did, collection, key]:
+            return did, collection, key
+    raise UnreadableResponse("Bluesky's response contains no URI of a record.")
 
 
 def _to_reference(receipt: Receipt) -> dict[str, str]:

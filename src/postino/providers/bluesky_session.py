@@ -11,6 +11,7 @@ from typing import Any
 from postino.providers.error_codes import MISSING_TOKEN, parse_object
 from postino.providers.urls import join_url
 from postino.rules.failures import is_definite_refusal
+from postino.values.json_text import parse_json
 from postino.values.provider import Account, Answer, Failure, Http, LostResponse, NotSent, Tokens, UnreadableResponse
 
 SESSION_EXPIRED = frozenset({"ExpiredToken", "InvalidToken"})
@@ -67,7 +68,8 @@ class BlueskySessions:
     async def create(self, http: Http, account: Account) -> BlueskySession | Failure:
         identifier = account.credentials.get("identifier") or account.handle
         body = {"identifier": identifier, "password": account.credentials["password"].strip()}
-        answer = await http.request("POST", build_xrpc_url(account, "com.atproto.server.createSession"), json=body)
+        url = build_xrpc_url(account, "com.atproto.server.createSession")
+        answer = await http.request("POST", url, json=body, inert=True)
         if not answer.ok:
             return self.classify(answer)
         match parse_object(answer):
@@ -82,9 +84,8 @@ class BlueskySessions:
         if not token:
             return self.classify(MISSING_TOKEN)
         bearer = {"Authorization": f"Bearer {token}"}
-        answer = await http.request(
-            "POST", build_xrpc_url(account, "com.atproto.server.refreshSession"), headers=bearer
-        )
+        url = build_xrpc_url(account, "com.atproto.server.refreshSession")
+        answer = await http.request("POST", url, headers=bearer, inert=True)
         if not answer.ok:
             return self.classify(answer)
         match parse_object(answer):
@@ -108,7 +109,7 @@ def _decode_claims(token: str) -> dict[str, Any]:
     """Return the claims of a JWT without verifying it; an empty dict if it cannot be decoded."""
     try:
         _, payload, _ = token.split(".")
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        claims = parse_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     except ValueError:
         return {}
     return claims if isinstance(claims, dict) else {}

@@ -1,24 +1,21 @@
 """Classify error responses: by the network's own error rules first, by the HTTP status where no rule matches."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from postino.rules.failures import classify_status, parse_retry_after
+from postino.values.json_text import parse_json
 from postino.values.provider import Answer, Failure, FailureKind
 
 # The response a network would send to a call without a token. An account that has none needs no call to get it.
 MISSING_TOKEN = Answer(401, {}, b"")
 MAX_QUOTED = 300  # characters of a network's own text in a message
+MAX_MATCHED = 2000  # characters of it that the error rules look at
 
 Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class ErrorRule:
 
 def find_rule(rules: Iterable[ErrorRule], code: str | None, text: str) -> ErrorRule | None:
     """Return the first rule that matches."""
-    return next((rule for rule in rules if rule.matches(code, text)), None)
+    return next((rule for rule in rules if rule.matches(code, text[:MAX_MATCHED])), None)
 
 
 MESSAGES = {
@@ -71,7 +68,7 @@ def classify_unreadable(network: str, answer: Answer) -> Failure:
 def parse_object(answer: Answer) -> dict[str, Any]:
     """Return the JSON object in a response; an empty one if there is none, for example in an HTML page."""
     try:
-        body = json.loads(answer.body)
+        body = parse_json(answer.body)
     except ValueError:
         return {}
     return body if isinstance(body, dict) else {}

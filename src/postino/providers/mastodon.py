@@ -1,11 +1,15 @@
-"""Mastodon. A server recognises a repeated request by its idempotency key for an hour, and lists an account's posts."""
+"""Mastodon. A server recognises a repeated request by its idempotency key for an hour, and lists an account's posts.
+
+Servers of other software speak the same API, and may ignore the key and change a post: on those, "not in the list"
+never leads to a second request.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from postino import clock
 from postino.providers.error_codes import (
     MISSING_TOKEN,
     Clock,
@@ -14,7 +18,17 @@ from postino.providers.error_codes import (
     classify_unreadable,
     find_rule,
     parse_object,
-    utc_now,
+)
+from postino.providers.mastodon_software import SoftwareByServer
+from postino.providers.mastodon_status import (
+    Status,
+    describe_absence,
+    has_same_files,
+    has_same_place,
+    may_have_same_files,
+    parse_created_at,
+    read_object,
+    to_receipt,
 )
 from postino.providers.media_download import compute_upload_timeout, download_media
 from postino.providers.multipart import encode_multipart
@@ -95,7 +109,7 @@ ERRORS = (
         FailureKind.PERMANENT,
         "The server no longer has an uploaded file. Upload it again and publish again.",
         ("422",),
-        r"Media .*not found|already attached",
+        r"Media .{0,200}not found|already attached",
     ),
     ErrorRule(
         FailureKind.PERMANENT, "A file is too large for this server. Make it smaller and publish again.", ("413",)
@@ -110,7 +124,7 @@ ERRORS = (
         FailureKind.PERMANENT,
         "The server does not accept this type of file. Choose another type and publish again.",
         ("422",),
-        r"File.*(invalid|supported)|content type|processing",
+        r"File.{0,200}(invalid|supported)|content type|processing",
     ),
     ErrorRule(
         FailureKind.PERMANENT,
@@ -123,30 +137,18 @@ ERRORS = (
 ListTakenIds = Callable[[list[str]], Awaitable[set[str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """One status to post: one part of a thread."""
-
-    account: Account
-    account_id: str
-    key: str
-    text: str
-    media: tuple[str, ...] = ()
-    reply_to: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Mastodon:
     name = "mastodon"
     title = "Mastodon"
     promise = Promise(
         PromiseClass.B,
-        "The server refuses a repeated request for an hour, by its idempotency key. After a lost response, Postino "
-        "looks for the post among the newest posts of the account. It sends the post again only within that hour; "
-        "after that, a person decides.",
+        "The server recognises a repeated request by its idempotency key for an hour, and creates no second post. "
+        "After a lost response, Postino looks for the post among the newest posts of the account. If the post is "
+        "missing, Postino sends it again, but only within 50 minutes, and only to a server that runs Mastodon itself; "
+        "otherwise a person decides.",
     )
     timeout = timedelta(seconds=30)
-    visibility = timedelta(seconds=60)  # a server behind a proxy that timed out stored a status this late
+    listing_delay = timedelta(seconds=60)  # a server behind a proxy that timed out stored a status this late
     credentials: Mapping[str, Credential] = {
         "access_token": Credential("Access token (Preferences → Development → your application)")
     }
@@ -194,8 +196,9 @@ class Mastodon:
         },
     ]
 
-    def __init__(self, now: Clock = utc_now) -> None:
+    def __init__(self, now: Clock = clock.now) -> None:
         self._now = now
+        self._software = SoftwareByServer()
 
     async def publish(self, post: Post, call: Call) -> Published:
         account = post.account
@@ -211,9 +214,8 @@ class Mastodon:
             key = f"postino-{post.id}-{part}"
             reply_to = receipts[-1].remote_id if receipts else None
             status = Status(account, account_id, key, text, () if receipts else tuple(media_ids), reply_to, options)
-            receipts.append(
-                await call.once(f"post {part}", self.post, status, found=find, resend=resend_with_key(KEY_LIFETIME))
-            )
+            resend = resend_with_key(KEY_LIFETIME, is_derived=True)
+            receipts.append(await call.once(f"post {part}", self.post, status, found=find, resend=resend))
         return Published(receipts[0].remote_id, receipts[0].url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
@@ -229,7 +231,7 @@ class Mastodon:
         if answer.status == 422 and not text:
             # Either media is still being processed or the post is refused for good. Only the text would tell.
             return classify_unreadable("Mastodon", answer)
-        reset_at = parse_reset_time(answer.headers.get("x-ratelimit-reset"), now)
+        reset_at = parse_reset_time(answer.headers.get("x-ratelimit-reset"), now, answer.headers)
         return classify_by_status("Mastodon", answer, None, text, now, reset_at)
 
     # --- Steps
@@ -241,7 +243,7 @@ class Mastodon:
         answer = await self._call(http, account, "GET", "api/v1/accounts/verify_credentials")
         if not answer.ok:
             return self.classify(answer)
-        return str(_read_object(answer)["id"])
+        return str(read_object(answer)["id"])
 
     async def upload(self, http: Http, account: Account, media: Media) -> dict[str, Any] | Failure:
         """Upload a file. Inert: nobody sees a file that no status contains."""
@@ -253,7 +255,7 @@ class Mastodon:
         answer = await self._call(http, account, "POST", "api/v2/media", headers=headers, body=body, timeout=seconds)
         if not answer.ok:
             return self.classify(answer)
-        return {"id": str(_read_object(answer)["id"]), "ready": answer.status == 200}
+        return {"id": str(read_object(answer)["id"]), "ready": answer.status == 200}
 
     async def is_ready(self, http: Http, account: Account, media_id: str) -> bool | Failure | None:
         answer = await self._call(http, account, "GET", f"api/v1/media/{media_id}")
@@ -270,7 +272,7 @@ class Mastodon:
             body["in_reply_to_id"] = status.reply_to
         key = {"Idempotency-Key": status.key}
         answer = await self._call(http, status.account, "POST", "api/v1/statuses", headers=key, json=body)
-        return _to_receipt(_read_object(answer)) if answer.ok else self.classify(answer)
+        return to_receipt(read_object(answer)) if answer.ok else self.classify(answer)
 
     async def find(
         self, list_taken_ids: ListTakenIds, http: Http, intent: Intent, status: Status
@@ -280,19 +282,24 @@ class Mastodon:
         recent = await self._list_since(http, status, since)
         if not isinstance(recent, list):
             return recent
-        candidates = [it for it in recent if _has_same_shape(it, status)]
+        candidates = [it for it in recent if has_same_place(it, status)]
         held = await list_taken_ids([str(it["id"]) for it in candidates]) if candidates else set()
-        matches = []
-        for candidate in candidates:
-            if str(candidate["id"]) not in held:
-                same = await self._has_same_text(http, candidate, status)
-                if isinstance(same, Failure):
-                    return same
-                if same:
-                    matches.append(candidate)
+        free = [it for it in candidates if str(it["id"]) not in held]
+        matches = await self._filter_same_text(http, [it for it in free if has_same_files(it, status)], status)
+        if matches == []:
+            software = await self._software.identify(http, status.account.base_url, self._now())
+            if isinstance(software, Answer):
+                return self.classify(software)
+            if software.honours_key():
+                return NotFound()
+            matches = await self._filter_same_text(http, [it for it in free if may_have_same_files(it, status)], status)
+            if matches == []:
+                return CannotTell(describe_absence(str(software)))
+        if isinstance(matches, Failure):
+            return matches
         if len(matches) > 1:
             return CannotTell(f"{len(matches)} posts of the account since then have the same text.")
-        return Found(_to_receipt(matches[0])) if matches else NotFound()
+        return Found(to_receipt(matches[0]))
 
     # --- Helpers
 
@@ -319,18 +326,30 @@ class Mastodon:
             page = answer.json()
             if not isinstance(page, list):
                 raise UnreadableResponse("Mastodon's response is not a list of statuses.")
-            newer = [it for it in page if _parse_created_at(it) >= since]
+            newer = [it for it in page if parse_created_at(it) >= since]
             recent += newer
             if len(page) < PAGE_SIZE or len(newer) < len(page):
                 return recent
             before = {"max_id": str(page[-1]["id"])}
         return CannotTell(f"The account has more than {PAGE_SIZE * MAX_PAGES} posts since then.")
 
+    async def _filter_same_text(
+        self, http: Http, candidates: Sequence[Mapping[str, Any]], status: Status
+    ) -> list[Mapping[str, Any]] | Failure:
+        matches = []
+        for candidate in candidates:
+            same = await self._has_same_text(http, candidate, status)
+            if isinstance(same, Failure):
+                return same
+            if same:
+                matches.append(candidate)
+        return matches
+
     async def _has_same_text(self, http: Http, candidate: Mapping[str, Any], status: Status) -> bool | Failure:
         """Compare with the source text if the server shows it, otherwise with the HTML."""
         answer = await self._call(http, status.account, "GET", f"api/v1/statuses/{candidate['id']}/source")
         if answer.ok:
-            return is_same_text(str(_read_object(answer).get("text")), status.text)
+            return is_same_text(str(read_object(answer).get("text")), status.text)
         if answer.status in (404, 405, 501):
             return is_same_as_html(status.text, str(candidate.get("content")))
         return self.classify(answer)
@@ -341,31 +360,6 @@ class Mastodon:
             return MISSING_TOKEN
         headers = content.pop("headers", {}) | {"Authorization": f"Bearer {token}"}
         return await http.request(method, join_url(account.base_url, path), headers=headers, **content)
-
-
-def _read_object(answer: Answer) -> Mapping[str, Any]:
-    body = answer.json()
-    if not isinstance(body, dict) or "id" not in body:
-        raise UnreadableResponse("Mastodon's response contains no id.")
-    return body
-
-
-def _parse_created_at(status: Mapping[str, Any]) -> datetime:
-    try:
-        return datetime.fromisoformat(str(status["created_at"]))
-    except (ValueError, KeyError, TypeError):
-        raise UnreadableResponse("A status in Mastodon's list has no date.") from None
-
-
-def _has_same_shape(candidate: Mapping[str, Any], status: Status) -> bool:
-    reply_to = candidate.get("in_reply_to_id")
-    files = len(candidate.get("media_attachments") or [])
-    return files == len(status.media) and (str(reply_to) if reply_to else None) == status.reply_to
-
-
-def _to_receipt(body: Mapping[str, Any]) -> Receipt:
-    url = body.get("url") or body.get("uri")
-    return Receipt(remote_id=str(body["id"]), url=str(url) if url else None)
 
 
 NETWORK = Mastodon()

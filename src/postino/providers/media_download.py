@@ -84,7 +84,7 @@ async def download_media(http: Http, media: Media, max_bytes: int) -> MediaFile 
 
 def detect_type(data: bytes) -> str | None:
     """Return the media type by the first bytes of a file; None if they are unknown."""
-    return next((kind for offset, signature, kind in SIGNATURES if data[offset:].startswith(signature)), None)
+    return next((kind for offset, signature, kind in SIGNATURES if data.startswith(signature, offset)), None)
 
 
 def _classify_status(media: Media, status: int) -> Failure:

@@ -29,7 +29,7 @@ REQUIRED = {
     "name": str,
     "promise": Promise,
     "timeout": timedelta,
-    "visibility": timedelta,
+    "listing_delay": timedelta,
     "credentials": Mapping,
     "limits": Mapping,
 }

@@ -1,11 +1,13 @@
 """Telegram. A bot can send messages but not read them back: after a lost response only a person can look."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 from urllib.parse import quote
 
+from postino import clock
 from postino.providers.error_codes import (
     MISSING_TOKEN,
     Clock,
@@ -14,12 +16,11 @@ from postino.providers.error_codes import (
     classify_unreadable,
     find_rule,
     parse_object,
-    utc_now,
 )
 from postino.providers.media_download import MediaCache, MediaFile, download_media
 from postino.providers.multipart import encode_multipart
 from postino.providers.urls import build_page_url, join_url
-from postino.rules.failures import add_wait, is_definite_refusal
+from postino.rules.failures import add_wait
 from postino.values.provider import (
     NEVER,
     Account,
@@ -29,8 +30,6 @@ from postino.values.provider import (
     Failure,
     FailureKind,
     Http,
-    LostResponse,
-    NotSent,
     Post,
     Promise,
     PromiseClass,
@@ -50,25 +49,33 @@ ERRORS = (
         "Telegram no longer accepts the token of this bot. Get a token from @BotFather and reconnect the account.",
         ("401", "404"),
     ),
+    # All that closes the chat to the bot is no fault of the post: every other post of the account would fail, too.
     ErrorRule(
-        FailureKind.PERMANENT,
-        "The bot was blocked or removed from the chat. Make it an administrator there, then publish again.",
+        FailureKind.SUSPENDED,
+        "The bot was blocked or removed from the chat. Make it an administrator there, then reconnect the account.",
         ("403",),
     ),
     ErrorRule(
         FailureKind.PERMANENT,
-        "The bot may not write in this chat. Make it an administrator with the right to post, then publish again.",
+        "The bot may not send this type of media to this chat. Give it the right to, then publish again.",
+        ("400",),
+        r"not enough rights to send (?!text)|CHAT_SEND_\w{1,40}_FORBIDDEN",
+    ),
+    ErrorRule(
+        FailureKind.SUSPENDED,
+        "The bot may not write in this chat. Make it an administrator with the right to post, then reconnect the"
+        " account.",
         ("400",),
         r"not enough rights|have no rights|CHAT_WRITE_FORBIDDEN|need administrator rights",
     ),
     ErrorRule(
-        FailureKind.PERMANENT,
+        FailureKind.SUSPENDED,
         "Telegram does not know this chat. Add the bot to the chat, check its name and reconnect the account.",
         ("400",),
         r"chat not found|PEER_ID_INVALID|chat_id is empty",
     ),
     ErrorRule(
-        FailureKind.PERMANENT,
+        FailureKind.SUSPENDED,
         "The group became a supergroup and has a new chat id. Reconnect the account.",
         ("400",),
         r"upgraded to a supergroup",
@@ -119,7 +126,7 @@ class Telegram:
         "response, Postino sends nothing again; a person looks at the chat and decides.",
     )
     timeout = timedelta(seconds=30)
-    visibility = timedelta(0)
+    listing_delay = timedelta(0)
     default_base_url = "https://api.telegram.org"
     credentials: Mapping[str, Credential] = {
         "bot_token": Credential("Bot token (from @BotFather)"),
@@ -147,7 +154,7 @@ class Telegram:
         }
     ]
 
-    def __init__(self, now: Clock = utc_now) -> None:
+    def __init__(self, now: Clock = clock.now) -> None:
         self._now = now
         self._media_cache = MediaCache(MAX_CACHED_BYTES)
 
@@ -156,13 +163,25 @@ class Telegram:
             await call.step("thread", self.refuse_thread)
         if post.media:
             await call.step("media", self.prepare_media, post)
-        receipt = await call.once("post 1", self.send, post, found=None, resend=NEVER)
+        receipt = await call.once("post 1", self.send, post, found=None, resend=NEVER, prepare=self.load_files)
         return Published(receipt.remote_id, receipt.url)
 
     async def refresh(self, account: Account, http: Http) -> Tokens | Failure:
-        """Check that Telegram still accepts the bot's token. It does not expire."""
+        """Check that Telegram still accepts the bot's token, which does not expire, and lets the bot into the chat."""
         answer = await self._call(http, account, "getMe")
+        if answer.ok:
+            answer = await self._call(http, account, "getChat", json={"chat_id": _find_chat_id(account)})
         return Tokens(credentials=account.credentials) if answer.ok else self.classify(answer)
+
+    def get_id_scope(self, account: Account) -> str:
+        """Return the chat: each channel and supergroup numbers its messages from 1.
+
+        The messages of private chats and basic groups have numbers of the bot. A name may go to a new channel: then
+        the response says which one it is.
+        """
+        chat = _find_chat_id(account)
+        bot = re.match(r"\d+(?=:)", account.credentials.get("bot_token", "").strip(), re.ASCII)
+        return chat if bot is None or chat.startswith(("@", "-100")) else f"{bot[0]} {chat}"
 
     def classify(self, answer: Answer) -> Failure:
         body, now = parse_object(answer), self._now()
@@ -185,33 +204,14 @@ class Telegram:
         )
 
     async def prepare_media(self, http: Http, post: Post) -> list[dict[str, Any]] | Failure:
-        """Download the media before the visible call, so that the call neither waits for it nor fails because of it."""
-        files = await self._load_files(http, post)
+        """Download the media and remember what it is: the order of the steps must not change."""
+        files = await self.load_files(http, post)
         if isinstance(files, Failure):
             return files
         return [{"type": file.type, "bytes": len(file.data)} for file in files]
 
-    async def send(self, http: Http, post: Post) -> Receipt | Failure:
-        """Send the message. Visible."""
-        try:
-            files = await self._load_files(http, post)
-        except LostResponse as lost:
-            raise NotSent(f"The post was not sent: an image or a video could not be downloaded. {lost}") from None
-        if isinstance(files, Failure):
-            if is_definite_refusal(files):
-                return files
-            raise NotSent(files.message)
-        method, content = _build_message(post, files)
-        answer = await self._call(http, post.account, method, **content)
-        if not answer.ok:
-            return self.classify(answer)
-        for media in post.media:
-            self._media_cache.drop(f"{post.id} {media.url}")
-        return _to_receipt(post.account, answer.json())
-
-    # --- Helpers
-
-    async def _load_files(self, http: Http, post: Post) -> list[MediaFile] | Failure:
+    async def load_files(self, http: Http, post: Post) -> list[MediaFile] | Failure:
+        """Return the media, from memory if this worker has downloaded it before."""
         files = []
         for media in post.media:
             name = f"{post.id} {media.url}"
@@ -223,6 +223,18 @@ class Telegram:
             self._media_cache.put(name, file)
             files.append(file)
         return files
+
+    async def send(self, http: Http, files: list[MediaFile], post: Post) -> Receipt | Failure:
+        """Send the message. Visible."""
+        method, content = _build_message(post, files)
+        answer = await self._call(http, post.account, method, **content)
+        if not answer.ok:
+            return self.classify(answer)
+        for media in post.media:
+            self._media_cache.drop(f"{post.id} {media.url}")
+        return _to_receipt(post.account, answer.json())
+
+    # --- Helpers
 
     async def _call(self, http: Http, account: Account, method: str, **content: Any) -> Answer:
         token = quote(account.credentials.get("bot_token", "").strip(), safe=":")
@@ -260,9 +272,23 @@ def _to_receipt(account: Account, body: Any) -> Receipt:
     messages: list[Any] = result if isinstance(result, list) else [result]
     match messages[:1]:
         case [{"message_id": int(number), "chat": Mapping() as chat}]:
-            numbers = [message["message_id"] for message in messages]
-            return Receipt(remote_id=str(number), url=_build_url(account, chat, number), data={"message_ids": numbers})
+            numbers = [one["message_id"] for one in messages if isinstance(one, dict) and "message_id" in one]
+            return Receipt(
+                remote_id=str(number),
+                url=_build_url(account, chat, number),
+                data={"message_ids": numbers},
+                id_scope=_find_id_scope(account, chat),
+            )
     raise UnreadableResponse("Telegram's response contains no message.")
+
+
+def _find_id_scope(account: Account, chat: Mapping[str, Any]) -> str | None:
+    """Return the scope of a chat that the account knows by name only: a deleted channel's name may go to a new one."""
+    name = _find_chat_id(account)
+    match chat:
+        case {"id": int(id)} if name.startswith("@"):
+            return f"{name} {id}"
+    return None
 
 
 def _build_url(account: Account, chat: Mapping[str, Any], number: int) -> str | None:

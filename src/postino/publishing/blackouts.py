@@ -81,7 +81,7 @@ def describe_delay(conflict: BlackoutConflict, publish_until_at: datetime | None
     if publish_until_at is not None and free_at >= publish_until_at:
         missed = f"publish_until is {format_time(publish_until_at)}: it will be missed"
         return f"{window}: it could go out at {format_time(free_at)}, but {missed}."
-    return f"{window}: it goes out at {format_time(free_at)}."
+    return f"{window}: the post goes out at {format_time(free_at)}."
 
 
 def describe_conflict(conflict: BlackoutConflict) -> str:

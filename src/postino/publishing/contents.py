@@ -2,12 +2,12 @@
 
 import dataclasses
 import json
-import unicodedata
 from functools import cache, lru_cache
 
 from pydantic import TypeAdapter
 
 from postino.values.content import Content, ContentOverride
+from postino.values.text import normalize_unicode
 
 
 def dump_content(content: Content) -> str:
@@ -38,7 +38,7 @@ def list_texts(source: Content | ContentOverride) -> list[str | None]:
 
 def normalize_search_text(text: str) -> str:
     """Return the text composed and without case, so that a search finds either spelling."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    return normalize_unicode(normalize_unicode(text).casefold())
 
 
 @cache

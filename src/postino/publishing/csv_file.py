@@ -68,7 +68,7 @@ def parse_csv(file: bytes) -> tuple[list[CsvRow], list[CsvProblem]]:
     skipped = 0 if marked is None else 1
     text = text[marked.end() :] if marked else text
     head = text.partition("\n")[0]
-    delimiter = marked[1] if marked else max(",;\t", key=head.count)
+    delimiter = marked[1] if marked else max(DELIMITERS, key=head.count)
     records = read_records(text, delimiter, skipped)
     first = next(records, None)
     if first is None or isinstance(first, CsvProblem):

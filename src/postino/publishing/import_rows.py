@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
+from postino import clock
 from postino.errors import WrongUse
 from postino.publishing.csv_file import CsvProblem, CsvRow, split_list, split_words
 from postino.publishing.post_request import PostRequest, check_times
@@ -39,7 +40,7 @@ class RowChecker:
     def check_rows(
         self, rows: Sequence[CsvRow], timezone: str | None, accounts: Mapping[str, StoredAccount]
     ) -> list[CheckedRow]:
-        now, suggestions = datetime.now(UTC), AccountSuggestions(accounts)
+        now, suggestions = clock.now(), AccountSuggestions(accounts)
         return [self.check_row(row, timezone, accounts, now, suggestions) for row in rows]
 
     def check_row(

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from postino.errors import Conflict
 from postino.publishing.csv_file import CsvProblem, parse_csv
+from postino.publishing.half_time import HalfTime
 from postino.publishing.import_rows import CheckedRow, RowChecker
 from postino.publishing.post_builder import build_content, build_key, build_posts
 from postino.publishing.post_validation import PostValidator
@@ -33,15 +34,17 @@ class Importer:
         self.store = store
         self.checker = RowChecker(validator)
         self.slots = asyncio.Semaphore(MAX_CONCURRENT)
+        self.half_time = HalfTime()
 
     async def check(
         self, file: bytes, timezone: str | None, accounts: Mapping[str, StoredAccount], caller: str, author: str
     ) -> Import:
         """Check a file and store it with its problems. No post is created; the result's token allows to save it."""
-        rows, token, problems = await self.run_in_thread(self.check_file, file, timezone, accounts)
+        async with self.half_time.turn():
+            rows, token, problems = await self.run_in_thread(self.check_file, file, timezone, accounts)
         new = Import(
             id=new_id(), caller=caller, author=author, token=token, file=file, timezone=timezone, rows=rows,
-            faults=problems,
+            problems=problems,
         )  # fmt: skip
         return await self.store.save_import(new)
 
@@ -64,10 +67,16 @@ class Importer:
         """Create the posts of a checked file. A repeated call continues where the last one stopped."""
         while known.state != "saved":
             rows, problems = await self.run_in_thread(parse_csv, known.file)
-            rest = await self.run_in_thread(self.checker.check_rows, rows[known.looked :], known.timezone, accounts)
-            before = json.loads(known.faults)["faults"] if known.looked else [each.to_dict() for each in problems]
-            saved_lines = {row.number for row in rows[: known.looked]} | {1}
-            kept = [problem for problem in before if not known.looked or problem["line"] in saved_lines]
+            rest = await self.run_in_thread(
+                self.checker.check_rows, rows[known.processed_rows :], known.timezone, accounts
+            )
+            before = (
+                json.loads(known.problems)["problems"]
+                if known.processed_rows
+                else [each.to_dict() for each in problems]
+            )
+            saved_lines = {row.number for row in rows[: known.processed_rows]} | {1}
+            kept = [problem for problem in before if not known.processed_rows or problem["line"] in saved_lines]
             known = await self.save_rest(known, rest, kept, author)
         return known
 
@@ -78,9 +87,11 @@ class Importer:
         for start in range(0, len(rest), BATCH_ROWS):
             batch = rest[start : start + BATCH_ROWS]
             problems += [problem.to_dict() for row in batch for problem in row.problems]
-            if not await self.save_batch(known, batch, problems, author):
+            async with self.half_time.turn():
+                is_saved = await self.save_batch(known, batch, problems, author)
+            if not is_saved:
                 return await self.store.import_by_id(known.id)  # another process has saved these rows
-            known = replace(known, looked=known.looked + len(batch))
+            known = replace(known, processed_rows=known.processed_rows + len(batch))
         return await self.store.finish_import(known.id, dump_problems(problems))
 
     async def save_batch(
@@ -88,15 +99,17 @@ class Importer:
     ) -> bool:
         """Save rows in one transaction, or one by one if that is refused. False: another process was faster."""
         rows = await self.run_in_thread(lambda: [build_row(row, author) for row in batch if row.request is not None])
-        looked = known.looked + len(batch)
+        processed = known.processed_rows + len(batch)
         try:
-            return await self.store.save_import_rows(known, looked, dump_problems(problems), rows)
+            return await self.store.save_import_rows(known, processed, dump_problems(problems), rows)
         except Conflict as refusal:
             if len(batch) == 1:
                 problems.append(CsvProblem(batch[0].line, None, None, str(refusal)).to_dict())
-                return await self.store.save_import_rows(known, looked, dump_problems(problems), [])
+                return await self.store.save_import_rows(known, processed, dump_problems(problems), [])
         for number, row in enumerate(batch):
-            if not await self.save_batch(replace(known, looked=known.looked + number), [row], problems, author):
+            if not await self.save_batch(
+                replace(known, processed_rows=known.processed_rows + number), [row], problems, author
+            ):
                 return False
         return True
 
@@ -132,7 +145,7 @@ def build_row(row: CheckedRow, author: str) -> ImportedRow:
     assert row.request is not None
     request = replace(row.request, user_id=author)
     built = build_posts(request, row.previews)
-    content = build_content(request, row.previews[0].account.brand)
+    content = build_content(request, [preview.account for preview in row.previews])
     return ImportedRow(content, [post for post, _ in built], [job for _, job in built])
 
 
@@ -143,10 +156,10 @@ def compute_token(file: bytes, timezone: str | None) -> str:
 
 def dump_problems(problems: Sequence[dict[str, Any]], posts: int | None = None) -> str:
     """Return the problems as stored. `posts` is how many the file would create; None once it is being saved."""
-    bad = {problem["line"] for problem in problems if problem["severity"] == Severity.ERROR}
+    lines = {problem["line"] for problem in problems if problem["severity"] == Severity.ERROR}
     report = {
-        "bad": len(bad),
-        "faults": problems[:MAX_REPORTED],
+        "invalid_rows": len(lines),
+        "problems": problems[:MAX_REPORTED],
         "more": max(0, len(problems) - MAX_REPORTED),
         "posts": posts,
     }

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from postino.errors import NotFound, WrongUse
 from postino.publishing.accounts import AccountService
 from postino.publishing.post_payload import load_payload, to_provider_post
+from postino.publishing.vault_keys import WrongVaultKey
 from postino.rules.ledger import Accepted, UncertainStep, get_step_status
 from postino.stores.store import Store
 from postino.values.job import Job
@@ -28,11 +29,14 @@ from postino.values.provider import (
     Provider,
     Receipt,
     Resend,
+    find_id_scope,
 )
+from postino.vault.key_file import KeyFileRefused
 from postino.vault.vault import VaultError
 
 NOT_FOUND = "The network does not list it, which does not prove that it was not published."
 NO_LOOKUP = "The network has no way to ask whether the post arrived."
+CANNOT_OPEN = (NotFound, VaultError, KeyFileRefused, WrongVaultKey, WrongUse)
 OpenHttp = Callable[[Provider, Account], Http]
 
 
@@ -60,8 +64,8 @@ def end_without_result(why: str) -> NoReturn:
 class ReadOnlyCall:
     """A `Call` that replays stored steps and ends at the first visible call in doubt, with a lookup instead of it."""
 
-    def __init__(self, store: Store, job: Job, ledger: Ledger, http: Http) -> None:
-        self.store, self.job, self.ledger, self.http = store, job, ledger, http
+    def __init__(self, store: Store, job: Job, ledger: Ledger, http: Http, id_scope: str) -> None:
+        self.store, self.job, self.ledger, self.http, self.id_scope = store, job, ledger, http, id_scope
 
     async def step(self, name: str, act: Action, *arguments: Any) -> Any:
         for entry in self.ledger.steps:
@@ -72,7 +76,15 @@ class ReadOnlyCall:
     async def until(self, name: str, ready: Action, *arguments: Any, every: timedelta, patience: timedelta) -> Any:
         return await self.step(name, ready, *arguments)
 
-    async def once(self, name: str, act: Action, *arguments: Any, found: Lookup | None, resend: Resend) -> Receipt:
+    async def once(
+        self,
+        name: str,
+        act: Action,
+        *arguments: Any,
+        found: Lookup | None,
+        resend: Resend,
+        prepare: Action | None = None,
+    ) -> Receipt:
         doubt = get_step_status(self.ledger, name)
         if isinstance(doubt, Accepted):
             return doubt.receipt
@@ -96,7 +108,18 @@ class ReadOnlyCall:
                 raise LookupEnded(PostLookup("not_found", NOT_FOUND))
 
     async def list_taken_ids(self, remote_ids: list[str]) -> set[str]:
-        return await self.store.remote_ids_of_others(self.job, remote_ids)
+        return await self.store.remote_ids_of_others(self.job, remote_ids, self.id_scope)
+
+
+async def find_post_id_scope(accounts: AccountService, networks: Mapping[str, Provider], job: Job) -> str:
+    """Return where the remote id of a post is unique, by its account as it is now; empty: in the whole account."""
+    network = networks.get(job.channel)
+    if job.type != POST or network is None or job.account is None or not hasattr(network, "get_id_scope"):
+        return ""
+    try:
+        return find_id_scope(network, await accounts.open(job.account))
+    except CANNOT_OPEN:  # a person can resolve its posts nevertheless
+        return ""
 
 
 async def look_up_post(
@@ -109,11 +132,12 @@ async def look_up_post(
     try:
         account = await accounts.open(job.account)
         blocker = await accounts.describe_blocker(await store.account(job.account))
-    except (NotFound, VaultError, WrongUse) as error:
+    except CANNOT_OPEN as error:
         return PostLookup("cannot_tell", str(error))
     if blocker is not None:
         return PostLookup("cannot_tell", blocker)
-    call = ReadOnlyCall(store, job, await store.ledger(job.id), open_http(network, account))
+    scope = find_id_scope(network, account)
+    call = ReadOnlyCall(store, job, await store.ledger(job.id), open_http(network, account), scope)
     try:
         await network.publish(to_provider_post(job, load_payload(job.payload), account), call)
     except LookupEnded as ended:

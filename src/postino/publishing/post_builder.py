@@ -1,6 +1,6 @@
 """Build the rows of a request: its content, and for each account a post with its job and idempotency key."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from postino.publishing.contents import dump_content, extract_search_text
 from postino.publishing.post_payload import MediaPayload, PostPayload, dump_payload
@@ -8,18 +8,33 @@ from postino.publishing.post_request import PostRequest
 from postino.publishing.post_validation import PostPreview
 from postino.rules.idempotency import make_content_key, make_fingerprint, make_job_key
 from postino.rules.media import guess_kind
-from postino.rules.rendering import RenderedPost
+from postino.rules.rendering import RenderedPost, limit_to_networks
 from postino.stores.records import NewJob
 from postino.values.job import Queue, new_id
 from postino.values.post import POST, NewContent, NewPost, StoredAccount
 
 
-def build_content(request: PostRequest, brand: str | None) -> NewContent:
+def build_content(
+    request: PostRequest, accounts: Sequence[StoredAccount], networks: Collection[str] | None = None
+) -> NewContent:
+    """Build the content of posts on these accounts.
+
+    A search finds only what the brands of all accounts may see and, with `networks`, only the overrides of these.
+    """
+    searched, brands = request.content, {account.brand for account in accounts}
+    if networks is None and len(brands) > 1:
+        networks = [
+            network
+            for network in request.content.overrides
+            if brands == {account.brand for account in accounts if account.network == network}
+        ]
+    if networks is not None:
+        searched = limit_to_networks(searched, networks)
     return NewContent(
         id=new_id(),
         text=dump_content(request.content),
-        search_text=extract_search_text(request.content),
-        brand=brand,
+        search_text=extract_search_text(searched),
+        brand=accounts[0].brand,
         user_id=request.user_id,
     )
 

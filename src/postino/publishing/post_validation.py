@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from postino import clock
 from postino.errors import NotFound, WrongUse
 from postino.publishing.loop_turns import LoopTurns
 from postino.publishing.post_request import PostRequest, check_times
@@ -58,7 +58,7 @@ class PostValidator:
 
         Raises WrongUse for wrong times or networks, NotFound for an unknown account.
         """
-        check_times(request, datetime.now(UTC))
+        check_times(request, clock.now())
         self.check_networks(request.content)
         if not request.accounts:
             raise WrongUse("accounts: name at least one account.", field="accounts")

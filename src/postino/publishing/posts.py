@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
+from postino import clock
 from postino.publishing.blackouts import (
     InBlackout,
     describe_delays,
@@ -64,7 +65,7 @@ class PostService:
         previews = await self.validator.preview(request, accounts)
         if any(preview.errors for preview in previews):
             raise InvalidPost(previews)
-        content = build_content(request, previews[0].account.brand)
+        content = build_content(request, [preview.account for preview in previews])
         built = await self.validator.turns.run(lambda: build_posts(request, previews))
         if request.at is None and not request.allow_blackout:
             new_jobs = [job for _, job in built if not await self.is_known(job)]
@@ -102,9 +103,10 @@ class PostService:
             publish_until_at=before.publish_until_at if isinstance(publish_until_at, Unset) else publish_until_at,
         )
         if not isinstance(publish_until_at, Unset):
-            check_until(request, datetime.now(UTC))
+            check_until(request, clock.now())
         ((post, job),) = build_posts(request, [preview])
-        new_content = replace(build_content(request, preview.account.brand), user_id=before.job.user_id)
+        new_content = build_content(request, [preview.account], {preview.account.network})
+        new_content = replace(new_content, user_id=before.job.user_id)
         assert job.key is not None
         await self.store.edit_post(post_id, new_content, post, job.payload, job.key, act)
         return await self.store.post(post_id)
@@ -117,7 +119,7 @@ class PostService:
         before = await self.store.post(post_id)
         request = PostRequest(content=load_content(before.content), accounts=(before.job.account or "",), at=at)
         request = replace(request, publish_until_at=before.publish_until_at)
-        check_times(request, datetime.now(UTC))
+        check_times(request, clock.now())
         key = build_key(request, await self.get_account(request.accounts[0]))
         assert key is not None
         self.wake([await self.store.reschedule_post(post_id, at, key, act)])

@@ -5,18 +5,41 @@ reconnected or no longer suspended.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from postino.errors import NotFound, WrongUse
+import structlog
+
+from postino import clock
+from postino.errors import Conflict, NotFound, WrongUse
 from postino.publishing.accounts import HELD_STATES, AccountService
 from postino.publishing.post_payload import PostPayload, to_provider_post
+from postino.publishing.vault_keys import MissingVaultKey, WrongVaultKey
+from postino.rules.retry import Schedule
 from postino.rules.settlement import MISSED_MESSAGE
 from postino.values.job import Job
 from postino.values.ledger import CallPolicy, GuardedCall
-from postino.values.outcome import Defer, Done, Outcome, Reject, Retry
-from postino.values.post import AccountState
-from postino.values.provider import Account, Failure, FailureKind, LostResponse, NotSent, Provider, Tokens
+from postino.values.outcome import Defer, Done, GateClosed, Outcome, Reject, Retry
+from postino.values.post import AccountState, StoredAccount
+from postino.values.provider import (
+    Account,
+    Failure,
+    FailureKind,
+    LostResponse,
+    NotSent,
+    Provider,
+    Tokens,
+    find_id_scope,
+)
+from postino.vault.key_file import KeyFileRefused
 from postino.vault.vault import VaultError
+
+log = structlog.get_logger("postino.publisher")
+MISSING_KEY_DELAY = timedelta(seconds=30)
+
+POST_MAX_ATTEMPTS = 3
+# Three attempts use the first two waits. 900 s applies if a job or its channel allows more attempts.
+POST_BACKOFF = Schedule([60, 300, 900])
+POST_TIME_LIMIT = 120.0  # seconds for one step: longer than the timeout of any request
 
 
 class AccountRefused(BaseException):
@@ -29,25 +52,34 @@ class AccountRefused(BaseException):
 
 class Publisher:
     def __init__(
-        self, accounts: AccountService, networks: Mapping[str, Provider], *, patience: float, send_within: float
+        self, accounts: AccountService, networks: Mapping[str, Provider], *, timeout_factor: float, send_within: float
     ) -> None:
         self.accounts = accounts
         self.networks = networks
-        self.patience = patience
+        self.timeout_factor = timeout_factor
         self.send_within = timedelta(seconds=send_within)
 
     async def publish(self, job: Job, payload: PostPayload, call: GuardedCall) -> Outcome:
-        if is_too_late(job, payload.publish_until_at) and not await self.accounts.may_be_published(job):
+        if is_too_late(job, payload.publish_until_at) and not job.may_be_live:
             return Reject(MISSED_MESSAGE, missed=True)
         network = self.networks.get(job.channel)
         if network is None or job.account is None:
-            return Retry(f"This worker cannot publish to {job.channel!r}. Start a worker that has this network.")
+            reason = f"This worker cannot publish to {job.channel!r}. Start a worker that has this network."
+            return Defer(clock.now() + MISSING_KEY_DELAY, reason)
         try:
-            account = await self.accounts.open(job.account)
+            stored = await self.accounts.store.account(job.account)
         except NotFound as error:
             return Reject(str(error))
+        try:
+            account = await self.accounts.unseal(stored)
         except VaultError as error:
-            return await self.hold_account(job.account, AccountState.TOKEN_EXPIRED, str(error))
+            return await self.hold_account(stored, AccountState.LOCKED, str(error))
+        except MissingVaultKey as error:
+            log.error("vault.refused", error=str(error), next="the post waits for a worker that has this vault key")
+            return Defer(clock.now() + MISSING_KEY_DELAY, str(error))
+        except (KeyFileRefused, WrongVaultKey) as error:
+            # This worker claims nothing more, so other workers take the post at once, in its place.
+            return GateClosed(clock.now(), str(error))
         except WrongUse as error:
             return Retry(str(error))
         try:
@@ -82,7 +114,10 @@ class Publisher:
         except (NotSent, LostResponse) as error:
             return Retry(f"{why.message} The credentials could not be refreshed: {error}")
         if isinstance(tokens, Tokens):
-            return await self.accounts.renew(account, tokens)
+            try:
+                return await self.accounts.renew(account, tokens)
+            except Conflict:
+                return self.try_again(account)
         if tokens.kind in (FailureKind.AUTH, FailureKind.SUSPENDED, FailureKind.PERMANENT):
             return await self.handle_refusal(account, tokens)
         if tokens.kind is FailureKind.RATE_LIMIT:
@@ -90,15 +125,18 @@ class Publisher:
         return Retry(f"{why.message} The credentials could not be refreshed: {tokens.message}", tokens.until)
 
     async def handle_refusal(self, account: Account, failure: Failure) -> Outcome:
-        if not await self.accounts.has_credentials(account):
-            return Defer(datetime.now(UTC), f"{account.id} was reconnected in the meantime.")
         state = HELD_STATES.get(failure.kind, AccountState.TOKEN_EXPIRED)
-        return await self.hold_account(account.id, state, failure.message)
+        return await self.hold_account(account, state, failure.message)
 
-    async def hold_account(self, account: str, state: AccountState, why: str) -> Outcome:
-        """Hold the account and defer the post. Its posts are published once a person has acted."""
-        await self.accounts.hold(account, state, why)
-        return Defer(datetime.now(UTC), f"{why} Posts of {account} wait until it is reconnected.")
+    async def hold_account(self, account: StoredAccount | Account, state: AccountState, why: str) -> Outcome:
+        """Hold the account and defer the post. Its posts are published in order once a person has acted."""
+        if not await self.accounts.hold(account, state, why):
+            return self.try_again(account)
+        return GateClosed(clock.now(), f"{why} Posts of {account.id} wait until a person has acted.")
+
+    def try_again(self, account: StoredAccount | Account) -> Outcome:
+        """Defer a post whose account changed meanwhile. It begins again with the account as it is."""
+        return GateClosed(clock.now(), f"{account.id} was reconnected or changed in the meantime.")
 
     def build_policy(self, network: Provider, account: Account) -> CallPolicy:
         async def raise_if_refused(failure: Failure) -> None:
@@ -106,11 +144,13 @@ class Publisher:
                 raise AccountRefused(failure)
 
         return CallPolicy(
-            timeout=network.timeout * self.patience,
-            visibility=network.visibility * self.patience,
+            timeout=network.timeout * self.timeout_factor,
+            listing_delay=network.listing_delay * self.timeout_factor,
             send_within=self.send_within,
             secrets=frozenset(account.credentials.values()),
+            id_scope=find_id_scope(network, account),
             public=True,
+            service=account.service,
             on_failure=raise_if_refused,
         )
 

@@ -8,11 +8,11 @@ from itertools import islice
 
 from postino.values.post import StoredAccount
 from postino.values.suggestions import find_nearest
+from postino.values.text import MAX_QUOTED
 
 MAX_COMPARED_NAMES = 10
 MAX_COMPARED_ACCOUNTS = 1_000
 MAX_LISTED = 20  # accounts
-MAX_NAME = 100  # characters of a name that a message repeats
 
 
 class AccountSuggestions:
@@ -24,12 +24,12 @@ class AccountSuggestions:
         """Return a message that the account does not exist, with a suggestion for the first few names."""
         if name not in self.messages and len(self.messages) < MAX_COMPARED_NAMES:
             self.messages[name] = describe_unknown_account(name, self.known)
-        return self.messages.get(name) or f"Account {name[:MAX_NAME]!r} does not exist."
+        return self.messages.get(name) or f"Account {name[:MAX_QUOTED]!r} does not exist."
 
 
 def describe_unknown_account(name: str, known: Mapping[str, StoredAccount]) -> str:
     """Return a message with a suggestion: an account with this handle or on this network, or one spelled alike."""
-    message = f"Account {name[:MAX_NAME]!r} does not exist."
+    message = f"Account {name[:MAX_QUOTED]!r} does not exist."
     fitting = [account.id for account in known.values() if name in (account.network, account.handle)]
     nearest = find_nearest(name, known)
     close = fitting or ([nearest] if nearest else [])
