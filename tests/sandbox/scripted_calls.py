@@ -179,6 +179,16 @@ async def instance(sandbox: SandboxClient) -> ScriptedCall:
     return ScriptedCall("GET", "/mastodon/api/v2/instance")
 
 
+@scripted_call("mastodon", "nodeinfo_links")
+async def nodeinfo_links(sandbox: SandboxClient) -> ScriptedCall:
+    return ScriptedCall("GET", "/mastodon/.well-known/nodeinfo")
+
+
+@scripted_call("mastodon", "nodeinfo")
+async def nodeinfo(sandbox: SandboxClient) -> ScriptedCall:
+    return ScriptedCall("GET", "/mastodon/nodeinfo/2.0")
+
+
 # Telegram
 
 

@@ -25,7 +25,7 @@ connection.recv(1)
 def request(account: dict[str, Any], text: str = "hello") -> str:
     body = json.dumps({"chat_id": account["credentials"]["chat_id"], "text": text})
     path = f"/telegram/bot{account['credentials']['bot_token']}/sendMessage"
-    return f"POST {path} HTTP/1.1\r\nHost: sandbox\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    return f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n{body}"
 
 
 def address(sandbox: SandboxClient) -> tuple[str, int]:
@@ -37,7 +37,7 @@ async def in_flight(sandbox: SandboxClient, account: str | None = None) -> tuple
     """Return the calls in flight now and at most, of an account or of the whole network."""
     body = (await sandbox.get("/_sandbox/calls")).json
     rows = body["networks"] if account is None else [it for it in body["data"] if it["account"] == account]
-    return (rows[0]["in_flight"], rows[0]["most_in_flight"]) if rows else (0, 0)
+    return (rows[0]["in_flight"], rows[0]["max_in_flight"]) if rows else (0, 0)
 
 
 async def wait_for_calls_in_flight(sandbox: SandboxClient, number: int) -> None:
@@ -47,7 +47,7 @@ async def wait_for_calls_in_flight(sandbox: SandboxClient, number: int) -> None:
     await sandbox.eventually(is_reached)
 
 
-async def test_most_in_flight_is_counted_per_account_and_network(sandbox: SandboxClient) -> None:
+async def test_max_in_flight_is_counted_per_account_and_network(sandbox: SandboxClient) -> None:
     accounts = [await sandbox.account("telegram") for _ in range(4)]
     await sandbox.fault("telegram", "slow", rate=1, params={"seconds": {"min": 0.01, "max": 0.1}})
     free = {it["handle"]: asyncio.Semaphore(number + 1) for number, it in enumerate(accounts)}

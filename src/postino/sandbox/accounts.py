@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import apsw
 
+from postino import clock
 from postino.errors import Conflict
 from postino.sandbox.network import SandboxNetwork
 from postino.sandbox.network_state import SandboxAccount, to_account
@@ -90,7 +90,7 @@ def set_expired(connection: apsw.Connection, account: SandboxAccount, kind: str,
     """Expire all tokens of this kind of the account, or make them valid again."""
     connection.execute(
         "UPDATE tokens SET expires_at = ? WHERE network = ? AND account = ? AND kind = ?",
-        (datetime.now(UTC).timestamp() if expired else None, account.network, account.handle, kind),
+        (clock.now().timestamp() if expired else None, account.network, account.handle, kind),
     )
 
 

@@ -9,9 +9,11 @@ import apsw
 from aiohttp import web
 
 from postino.errors import Conflict, NotFound, PostinoError, WrongUse
-from postino.sandbox import accounts, call_log, calls, fault_schedule, faults, record, samples, settings
+from postino.sandbox import accounts, call_log, calls, fault_schedule, faults, record, settings
+from postino.sandbox.browser_checks import describe_foreign_request
 from postino.sandbox.dispatch import Dispatcher
 from postino.sandbox.faults import FAULT_KINDS
+from postino.sandbox.media_download import find_media
 from postino.sandbox.network import SandboxNetwork, parse_whole_number
 from postino.sandbox.network_state import SandboxAccount
 from postino.sandbox.networks import networks
@@ -27,12 +29,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @web.middleware
 async def handle_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn errors into problem details, and refuse requests of web pages of other origins."""
+    """Turn errors into problem details, and refuse requests of web pages of other sites."""
+    if reason := describe_foreign_request(request):
+        return render_problem(403, reason)
     if not request.path.startswith("/_sandbox/"):
         return await handler(request)
-    origin = request.headers.get("Origin")
-    if origin is not None and origin != f"{request.scheme}://{request.host}":
-        return render_problem(403, "Web pages of other origins may not use the admin API.")
     try:
         return await handler(request)
     except PostinoError as error:
@@ -176,7 +177,7 @@ class AdminApi:
 
     async def get_media(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        media = samples.read_sample(name) or find_media(self.database.reader, name)
+        media = find_media(self.database.reader, name)
         if media is None:
             raise NotFound(f"There is no media file {name}.")
         mime, data = media
@@ -250,11 +251,6 @@ def change_account(
     changed = accounts.find_account(connection, network.name, handle)
     assert changed is not None
     return changed
-
-
-def find_media(connection: apsw.Connection, id: str) -> tuple[str, bytes] | None:
-    rows = connection.execute("SELECT mime, bytes FROM media WHERE id = ?", (id,))
-    return next(((mime, data) for mime, data in rows), None)
 
 
 def render(network: SandboxNetwork) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def count_call(connection: apsw.Connection, arrival: IncomingCall) -> int:
     )
     connection.executemany(
         "INSERT INTO peaks VALUES (?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET most_in_flight = max(most_in_flight, excluded.most_in_flight)",
+        " ON CONFLICT DO UPDATE SET max_in_flight = max(max_in_flight, excluded.max_in_flight)",
         [(network, who, in_flight) for who, in_flight in arrival.in_flight.items()],
     )
     return call_log.begin_call(connection, network, account, endpoint, arrival.began_at)
@@ -85,7 +85,7 @@ def render(connection: apsw.Connection, in_flight: CallsInFlight) -> dict[str, A
         "data": [
             {
                 "network": network, "account": who or None, "calls": sum(endpoints.values()),
-                "in_flight": in_flight.by_account[network, who], "most_in_flight": peaks.get((network, who), 0),
+                "in_flight": in_flight.by_account[network, who], "max_in_flight": peaks.get((network, who), 0),
                 "endpoints": endpoints,
             }
             for (network, who), endpoints in accounts.items()
@@ -94,7 +94,7 @@ def render(connection: apsw.Connection, in_flight: CallsInFlight) -> dict[str, A
             {
                 "network": name,
                 "calls": sum(sum(done.values()) for (network, _), done in accounts.items() if network == name),
-                "in_flight": in_flight.by_network[name], "most_in_flight": peaks.get((name, "*"), 0),
+                "in_flight": in_flight.by_network[name], "max_in_flight": peaks.get((name, "*"), 0),
             }
             for name in names
         ],

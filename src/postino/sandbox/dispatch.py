@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import aiohttp
 import apsw
 from aiohttp import web
 
@@ -15,7 +14,7 @@ from postino.sandbox import call_log, calls, fault_schedule, limits, responses
 from postino.sandbox.calls import IncomingCall
 from postino.sandbox.database import SandboxDatabase
 from postino.sandbox.faults import ScheduledFault
-from postino.sandbox.media_download import download_all
+from postino.sandbox.media_download import fetch_all
 from postino.sandbox.network import Reply, RequestRefused, SandboxCall, SandboxNetwork, TokenProblem
 from postino.sandbox.network_state import REVOKED, NetworkState
 from postino.sandbox.networks import networks
@@ -36,7 +35,8 @@ class CallOutcome:
     reply: Reply | None = None
 
     @property
-    def answer_fault(self) -> ScheduledFault | None:
+    def exclusive_fault(self) -> ScheduledFault | None:
+        """The fault that combines with no other: it replaces the reply, or decides how the reply is sent."""
         return next((fault for fault in self.faults.values() if not fault.kind.combines), None)
 
     @property
@@ -45,9 +45,8 @@ class CallOutcome:
 
 
 class Dispatcher:
-    def __init__(self, database: SandboxDatabase, session: aiohttp.ClientSession) -> None:
+    def __init__(self, database: SandboxDatabase) -> None:
         self.database = database
-        self.session = session
         self.in_flight = calls.CallsInFlight()
         self.tasks: set[asyncio.Task[Any]] = set()
 
@@ -64,13 +63,13 @@ class Dispatcher:
                 return self.finish(seq, request, responses.build_response(refused.reply))
         call = replace(call, token=network.read_token(call))
         async with self.track_call(network, self.find_caller(network, call), call.endpoint.name, began_at) as arrival:
-            # A server goes on processing when its client has disconnected; only the response is not sent.
+            # A server finishes processing when its client has disconnected; it only sends no response.
             task = asyncio.create_task(self.run(network, call, arrival))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
             outcome = await asyncio.shield(task)
             assert outcome.reply is not None
-            response = await responses.send(request, network, outcome.reply, outcome.answer_fault)
+            response = await responses.send(request, network, outcome.reply, outcome.exclusive_fault)
             return self.finish(outcome.seq, request, response)
 
     @asynccontextmanager
@@ -97,7 +96,8 @@ class Dispatcher:
     async def run(self, network: SandboxNetwork, call: SandboxCall, arrival: IncomingCall) -> CallOutcome:
         """Process the call whether or not the client still waits. All it wrote is on disk when this returns."""
         if call.endpoint.fetches is not None:
-            call = replace(call, fetched=await download_all(self.session, call.endpoint.fetches(call)))
+            fetched = fetch_all(self.database.reader, call.url, call.endpoint.fetches(call))
+            call = replace(call, fetched=fetched)
         outcome = await self.database.write(lambda it: begin(it, network, call, arrival))
         if outcome.slow:
             await asyncio.sleep(outcome.slow.delay)
@@ -133,7 +133,7 @@ def process(connection: apsw.Connection, network: SandboxNetwork, call: SandboxC
 
 def decide(state: NetworkState, network: SandboxNetwork, call: SandboxCall, outcome: CallOutcome) -> Reply:
     """Return the reply: by a fault first, then by a rate limit imposed before, then by the network."""
-    connection, fault = state.connection, outcome.answer_fault
+    connection, fault = state.connection, outcome.exclusive_fault
     if hiding := outcome.faults.get("invisible"):
         state.hidden_for = timedelta(seconds=hiding.params.get("seconds", INVISIBLE_SECONDS))
     if fault and fault.fault == "rate_limited":

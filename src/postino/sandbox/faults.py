@@ -1,4 +1,4 @@
-"""The faults: what each does, at which endpoints it can occur and its parameters. `fault_schedule` decides when."""
+"""Declare the faults: where each can occur and its parameters. `responses` and `dispatch` perform them."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -117,7 +117,7 @@ FAULT_KINDS: Mapping[str, FaultKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledFault:
-    """A fault that somebody added: for a number of times, or at a rate."""
+    """A fault that a person or test added: for a number of calls, or at a rate."""
 
     network: str
     fault: str

@@ -19,7 +19,7 @@ EVERYONE = "*"
 def impose_limit(
     connection: apsw.Connection, network: SandboxNetwork, account: str, fault: ScheduledFault, now: datetime
 ) -> Reply:
-    """Return the 429 reply and store the limit if it has an end. Callers without an account cannot be told apart."""
+    """Return the 429 reply and store the limit if it has an end. A caller without an account gets no limit."""
     reply = responses.build_rate_limit_reply(network, fault.params, now)
     limited = EVERYONE if fault.params.get("everyone") else account
     if reply.retry_at is not None and limited != NOBODY:

@@ -9,6 +9,8 @@ from typing import Any
 
 import apsw
 
+from postino import clock
+
 REVOKED = "revoked"
 
 
@@ -55,7 +57,7 @@ class NetworkState:
         self.connection = connection
         self.network = network
         self.settings = settings
-        self.now = datetime.now(UTC)
+        self.now = clock.now()
         self.caller: SandboxAccount | None = None
         self.hidden_for = timedelta()
 

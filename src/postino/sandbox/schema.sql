@@ -50,6 +50,6 @@ CREATE TABLE calls (
     PRIMARY KEY (network, account, endpoint)
 ) WITHOUT ROWID;
 CREATE TABLE peaks (
-    network text NOT NULL, account text NOT NULL, most_in_flight integer NOT NULL, PRIMARY KEY (network, account)
+    network text NOT NULL, account text NOT NULL, max_in_flight integer NOT NULL, PRIMARY KEY (network, account)
 ) WITHOUT ROWID;
 CREATE TABLE settings (name text PRIMARY KEY, value real NOT NULL) WITHOUT ROWID;

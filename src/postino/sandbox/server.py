@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
 from aiohttp import web
 
 from postino.sandbox import accounts, feed_page
@@ -28,8 +27,7 @@ async def serve(
     database = SandboxDatabase(path)
     try:
         await database.write(accounts.seed_accounts)
-        async with aiohttp.ClientSession() as session:
-            await listen(Dispatcher(database, session), host, port, ready, stop)
+        await listen(Dispatcher(database), host, port, ready, stop)
     finally:
         database.close()
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-import regex
-
+from postino.rules.text_length import count_graphemes
 from postino.sandbox.network import (
     AccountSetup,
     Reply,
@@ -30,6 +29,8 @@ BLOB = "blob"
 TID = re.compile(r"[234567abcdefghij][234567a-z]{12}")
 TID_LETTERS = "234567abcdefghijklmnopqrstuvwxyz"
 RECORD_FIELDS = {"$type", "text", "createdAt", "langs", "facets", "embed", "reply", "tags", "labels", "entities"}
+# The largest image is that of the lexicon from before April 2026, which some servers still have. The newer one allows
+# 2,000,000 bytes.
 MOST_GRAPHEMES, MOST_BYTES, MOST_IMAGES, LARGEST_IMAGE, MOST_LISTED = 300, 3000, 4, 1_000_000, 100
 
 
@@ -101,6 +102,8 @@ def create_session(call: SandboxCall, state: NetworkState) -> Reply:
     account = state.find_account(call.text("identifier").removeprefix("@"))
     if account is None or account.credentials["password"] != call.text("password"):
         return error(401, "AuthenticationRequired", "Invalid identifier or password")
+    if account.blocked:
+        return NETWORK.reply_blocked()
     return Reply(200, render_session(state, account))
 
 
@@ -294,7 +297,7 @@ def check_record(record: dict[str, Any]) -> None:
         raise refuse_record('Record must have the property "text"')
     if not is_datetime(record.get("createdAt")):
         raise refuse_record("Record/createdAt must be an valid atproto datetime (both RFC-3339 and ISO-8601)")
-    if len(regex.findall(r"\X", record["text"])) > MOST_GRAPHEMES:
+    if count_graphemes(record["text"]) > MOST_GRAPHEMES:
         raise refuse_record(f"Record/text must not be longer than {MOST_GRAPHEMES} graphemes")
     if len(record["text"].encode()) > MOST_BYTES:
         raise refuse_record(f"Record/text must not be longer than {MOST_BYTES} characters")

@@ -1,13 +1,11 @@
 """Mastodon. A status may have an idempotency key, which the server stores only after the status."""
 
-import html
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-import regex
-
+from postino.rules.text_length import count_graphemes
 from postino.sandbox.network import (
     AccountSetup,
     Reply,
@@ -21,14 +19,13 @@ from postino.sandbox.network import (
     parse_whole_number,
 )  # fmt: skip
 from postino.sandbox.network_state import NetworkState, SandboxAccount, StoredObject
+from postino.sandbox.status_html import HASHTAG, LINK, render_html
 
 STATUS, MEDIA, KEY, WINDOW = "status", "media", "key", "window"
 MAX_CHARACTERS, LINK_CHARACTERS, MAX_MEDIA, MAX_MEDIA_BYTES = 500, 23, 4, 16 * 1024 * 1024
-MAX_LISTED = 40
+MAX_LISTED, VERSION = 40, "4.5.0"
 PERIOD = timedelta(minutes=5)
-LINK = re.compile(r"https?://[^\s<>\"]+[^\s<>\"'.,;:!?)]")
 MENTION = re.compile(r"(?<![\w/])@(\w+)@[\w.-]+\w")
-HASHTAG = re.compile(r"(?<![\w/&])#(\w*[^\W\d]\w*)")
 VISIBILITIES = ("public", "unlisted", "private", "direct")
 
 
@@ -42,7 +39,7 @@ class SandboxMastodon(SandboxNetwork):
     )
     handle = "postcard"
     settings: ClassVar[Mapping[str, float]] = {
-        "media_seconds": 0.3, "key_seconds": 3600, "calls_per_5_minutes": 100_000,
+        "media_seconds": 0.3, "key_seconds": 3600, "calls_per_5_minutes": 100_000, "lookalike": 0,
     }  # fmt: skip
 
     def set_up_account(self, handle: str) -> AccountSetup:
@@ -165,10 +162,12 @@ def render_media(call: SandboxCall, state: NetworkState, media: StoredObject) ->
 
 
 def post_status(call: SandboxCall, state: NetworkState) -> Reply:
-    key = call.headers.get("idempotency-key")
+    key = None if is_lookalike(state) else call.headers.get("idempotency-key")
     if key and (earlier := find_by_key(state, key)):
         return Reply(200, render(call, state, earlier))
     media = find_media(call, state)
+    if is_lookalike(state):
+        media = list({it.body["url"]: it for it in media}.values())  # it merges equal files
     text = read_text(call, with_media=bool(media))
     reply_to = call.text("in_reply_to_id") or None
     if reply_to and state.find(STATUS, reply_to) is None:
@@ -186,6 +185,11 @@ def post_status(call: SandboxCall, state: NetworkState) -> Reply:
     found = state.find(STATUS, number)
     assert found is not None
     return Reply(200, render(call, state, found), afterwards=save_key(state.account, key, number) if key else None)
+
+
+def is_lookalike(state: NetworkState) -> bool:
+    """Return whether to behave as a server of other software, which has the same API and may change posts."""
+    return bool(state.get_setting("lookalike"))
 
 
 def find_by_key(state: NetworkState, key: str) -> StoredObject | None:
@@ -236,7 +240,7 @@ def read_text(call: SandboxCall, *, with_media: bool) -> str:
 def count_characters(text: str) -> int:
     """Count graphemes; every link counts the same, and a mention counts without its server."""
     short = MENTION.sub(r"@\1", LINK.sub("x" * LINK_CHARACTERS, text))
-    return len(regex.findall(r"\X", short))
+    return count_graphemes(short)
 
 
 def make_id(state: NetworkState) -> str:
@@ -277,6 +281,7 @@ def list_statuses(call: SandboxCall, state: NetworkState) -> Reply:
         and int(status.id) > max(bounds.get("since_id", 0), bounds.get("min_id", 0))
         and not (call.is_true("exclude_replies") and status.body["reply_to"])
         and not (call.is_true("only_media") and not status.body["media"])
+        and not (is_lookalike(state) and status.body["visibility"] in ("private", "direct"))
     ]
     many = min(limit, MAX_LISTED)
     part = found[-many:] if "min_id" in bounds else found[:many]
@@ -294,8 +299,11 @@ def render(call: SandboxCall, state: NetworkState, status: StoredObject) -> dict
         "sensitive": status.body["sensitive"], "spoiler_text": status.body["spoiler_text"],
         "visibility": status.body["visibility"], "language": status.body["language"], "uri": url, "url": url,
         "replies_count": 0, "reblogs_count": 0, "favourites_count": 0, "edited_at": None,
-        "content": render_html(call, status.body["text"]), "reblog": None, "account": render_profile(call, author),
-        "media_attachments": [render_media(call, state, it) for it in media if it], "mentions": [],
+        "content": render_html(status.body["text"], call.url), "reblog": None, "account": render_profile(call, author),
+        "media_attachments": [
+            *(render_media(call, state, it) for it in media if it), *render_linked_images(state, status)
+        ],
+        "mentions": [],
         "tags": [
             {"name": tag.lower(), "url": f"{call.url}/tags/{tag}"} for tag in HASHTAG.findall(status.body["text"])
         ],
@@ -303,24 +311,10 @@ def render(call: SandboxCall, state: NetworkState, status: StoredObject) -> dict
     }  # fmt: skip
 
 
-def render_html(call: SandboxCall, text: str) -> str:
-    """Return the text as HTML: paragraphs, line breaks, links with a hidden scheme, hashtags as links."""
-    escaped = html.escape(text, quote=True)
-    linked = LINK.sub(lambda found: render_link(found[0]), escaped)
-    tag = rf'<a href="{call.url}/tags/\1" class="mention hashtag" rel="tag">#<span>\1</span></a>'
-    tagged = HASHTAG.sub(tag, linked)
-    paragraphs = [part.replace("\n", "<br />") for part in re.split(r"\n{2,}", tagged.strip("\n"))]
-    return "".join(f"<p>{part}</p>" for part in paragraphs) if text else ""
-
-
-def render_link(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    seen, hidden = rest[:30], rest[30:]
-    style = "ellipsis" if hidden else ""
-    return (
-        f'<a href="{url}" target="_blank" rel="nofollow noopener noreferrer" translate="no"><span class="invisible">'
-        f'{scheme}://</span><span class="{style}">{seen}</span><span class="invisible">{hidden}</span></a>'
-    )
+def render_linked_images(state: NetworkState, status: StoredObject) -> list[dict[str, Any]]:
+    """Return the images that a lookalike attaches because the text links to them."""
+    links = LINK.findall(status.body["text"]) if is_lookalike(state) else []
+    return [{"id": url, "type": "image", "url": url} for url in links if url.endswith((".jpg", ".png"))]
 
 
 # Who and where
@@ -342,7 +336,7 @@ def render_profile(call: SandboxCall, account: SandboxAccount) -> dict[str, Any]
 def get_instance(call: SandboxCall, state: NetworkState) -> Reply:
     kinds = ["image/jpeg", "image/png", "image/gif", "image/webp", "video/mp4"]
     return Reply(200, {
-        "domain": "sandbox.test", "title": "Sandbox", "version": "4.5.0", "api_versions": {"mastodon": 7},
+        "domain": "sandbox.test", "title": "Sandbox", "version": VERSION, "api_versions": {"mastodon": 7},
         "configuration": {
             "statuses": {
                 "max_characters": MAX_CHARACTERS, "max_media_attachments": MAX_MEDIA,
@@ -354,6 +348,16 @@ def get_instance(call: SandboxCall, state: NetworkState) -> Reply:
             },
         },
     })  # fmt: skip
+
+
+def get_nodeinfo_links(call: SandboxCall, state: NetworkState) -> Reply:
+    rel = "http://nodeinfo.diaspora.software/ns/schema/2.0"
+    return Reply(200, {"links": [{"rel": rel, "href": f"{call.url}/nodeinfo/2.0"}]})
+
+
+def get_nodeinfo(call: SandboxCall, state: NetworkState) -> Reply:
+    software = {"name": "lookalike" if is_lookalike(state) else "mastodon", "version": VERSION}
+    return Reply(200, {"version": "2.0", "software": software, "protocols": ["activitypub"], "metadata": {}})
 
 
 V1 = "/api/v1"
@@ -369,7 +373,6 @@ SandboxMastodon.endpoints = (
     ),
     SandboxEndpoint(
         name="verify_credentials", methods=("GET",), path=f"{V1}/accounts/verify_credentials", act=verify_credentials,
-        reads=True,
     ),
     SandboxEndpoint(
         name="account_statuses", methods=("GET",), path=f"{V1}/accounts/{{id}}/statuses", act=list_statuses, open=True,
@@ -385,5 +388,10 @@ SandboxMastodon.endpoints = (
     SandboxEndpoint(
         name="instance", methods=("GET",), path="/api/v2/instance", act=get_instance, open=True, reads=True,
     ),
+    SandboxEndpoint(
+        name="nodeinfo_links", methods=("GET",), path="/.well-known/nodeinfo", act=get_nodeinfo_links, open=True,
+        reads=True,
+    ),
+    SandboxEndpoint(name="nodeinfo", methods=("GET",), path="/nodeinfo/2.0", act=get_nodeinfo, open=True, reads=True),
 )  # fmt: skip
 NETWORK = SandboxMastodon()

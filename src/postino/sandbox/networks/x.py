@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-import regex
-
+from postino.rules.text_length import GRAPHEME
 from postino.sandbox.network import (
     AccountSetup,
     Reply,
@@ -151,7 +150,7 @@ def compute_weight(text: str) -> int:
     """Return the weighted length: every link counts the same, emoji and most non-Latin characters count twice."""
     return sum(
         2 if len(letter) > 1 or not any(low <= ord(letter[0]) <= high for low, high in LIGHT) else 1
-        for letter in regex.findall(r"\X", LINK.sub("x" * LENGTH_OF_A_LINK, text))
+        for letter in GRAPHEME.findall(LINK.sub("x" * LENGTH_OF_A_LINK, text))
     )
 
 
