@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from postino.stores.sqlite import Sqlite
+from postino.stores.store import Store
 from tests.api.processes import Server, Up
+from tests.crash.verdict import list_unreachable
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +22,20 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "data"
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Return a data directory. Whatever was killed in it: every job that is left can be claimed."""
+    yield (folder := tmp_path / "data")
+    if (path := folder / "postino.db").exists():
+        assert asyncio.run(list_unreachable_in(path)) == []
+
+
+async def list_unreachable_in(path: Path) -> list[str]:
+    store = Store(Sqlite(path))
+    await store.open()
+    try:
+        return await list_unreachable(store)
+    finally:
+        await store.close()
 
 
 @pytest.fixture(scope="module")

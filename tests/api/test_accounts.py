@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
@@ -55,7 +57,10 @@ def test_created_account_never_shows_its_credentials(server: Server) -> None:
         ({"base_url": "ftp://x"}, "base_url", "must begin with"),
         ({"base_url": "http://127.0.0.1:1"}, "base_url", "cannot be used"),
         ({"base_url": "http://[::1]/"}, "base_url", "cannot be used"),
+        ({"base_url": "http://social.example"}, "base_url", "add http://social.example to the setting"),
+        ({"base_url": f"https://ada:{SECRET}@social.example"}, "base_url", "cannot contain a user name"),
         ({"base_url": "sandbox:/mastodon"}, "base_url", "must begin with"),
+        ({"base_url": "sandbox:/_sandbox/reset#"}, "base_url", "in the sandbox has sandbox:/mastodon"),
         ({"base_url": None}, "base_url", "give the server"),
         ({"handle": ""}, "handle", "at least 1"),
         ({"brand": 3}, "brand", "must be a text"),
@@ -129,6 +134,15 @@ def test_check_asks_the_network_and_reconnect_releases_posts(up: Up) -> None:
     up.fault("mastodon", "drop", times=1)
     unsure = up.api.ask("POST", f"/v1/accounts/{name}/check").json
     assert (unsure["works"], unsure["account"]["state"]) == (None, "active")
+
+
+def test_check_of_credentials_that_no_key_opens_is_409_and_says_what_to_do(server: Server) -> None:
+    name = add(server.api, "sealed@social.example")["id"]
+    with closing(sqlite3.connect(server.folder / "postino.db")) as database, database:
+        database.execute("UPDATE postino_accounts SET sealed = ? WHERE id = ?", (b"\x01damaged", name))
+    reply = server.api.ask("POST", f"/v1/accounts/{name}/check")
+    assert (reply.status, "or reconnect the account" in reply.json["detail"]) == (409, True), reply
+    assert server.api.get(f"/v1/accounts/{name}")["state"] == "locked"
 
 
 def test_two_brands_adding_one_account_have_one_winner(server: Server) -> None:

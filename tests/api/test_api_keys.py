@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.api.browser import with_key
+from postino.values.outcome import Reject
+from tests.api.browser import add_user, browser, log_in, with_key
 from tests.api.processes import Client, Server
+from tests.cli.local_queue import LocalQueue
 
 
 def test_key_is_shown_once_and_works_until_it_is_revoked(server: Server) -> None:
@@ -17,7 +19,7 @@ def test_key_is_shown_once_and_works_until_it_is_revoked(server: Server) -> None
     assert (made.status, made.headers["cache-control"]) == (201, "no-store")
     text = made.json["key"]
     program = Client(server.api.url, {"Authorization": f"Bearer {text}"})
-    assert program.get("/v1/me") == {"name": "key:newsroom", "role": "viewer", "brands": None}
+    assert program.get("/v1/me") == {"name": "key:newsroom", "role": "viewer", "brands": None, "job_types": []}
     listed = server.api.ask("GET", "/v1/api-keys")
     assert text not in listed.body.decode()
     [key] = [key for key in listed.json["data"] if key["name"] == "newsroom"]
@@ -75,6 +77,11 @@ def test_keys_are_listed_in_pages(server: Server) -> None:
         ({"expires_at": "tomorrow"}, "expires_at"),
         ({"expires_at": "2099-01-01T00:00:00", "timezone": "Europe/Nowhere"}, "timezone"),
         ({"scope": "all"}, "scope"),
+        ({"job_types": ["snap.process"]}, "job_types"),  # of a viewer
+        ({"role": "editor", "job_types": ["a", ""]}, "job_types[1]"),
+        ({"role": "editor", "job_types": ["x" * 101]}, "job_types[0]"),
+        ({"role": "editor", "job_types": ["x"] * 101}, "job_types"),
+        ({"role": "editor", "job_types": "snap.process"}, "job_types"),
         ({"reason": "x" * 2001}, "reason"),
     ],
 )
@@ -109,3 +116,60 @@ def test_brand_without_accounts_gets_a_note(server: Server) -> None:
     assert (made.status, len(made.json["notes"])) == (201, 1)
     assert "No account has the brand nobody's yet" in made.json["notes"][0]
     assert server.api.ask("POST", "/v1/api-keys", {"name": "all", "role": "viewer"}).json["notes"] == []
+
+
+# Job types
+
+SCOPES: list[tuple[dict[str, Any], list[str] | None]] = [
+    ({"role": "viewer"}, []),
+    ({"role": "editor"}, []),
+    ({"role": "editor", "job_types": ["snap.process", "snap.clean"]}, ["snap.clean", "snap.process"]),
+    ({"role": "editor", "job_types": ["*"]}, None),
+    ({"role": "owner"}, None),
+    ({"role": "owner", "brands": ["acme"]}, None),
+    ({"role": "owner", "job_types": []}, []),
+    ({"role": "owner", "job_types": ["snap.process"]}, ["snap.process"]),
+]
+
+
+@pytest.mark.parametrize(("scope", "job_types"), SCOPES)
+@pytest.mark.parametrize("path", ["/v1/jobs", "/fp-publisher/v1/jobs"])
+def test_key_queues_only_jobs_of_its_types(
+    server: Server, path: str, scope: dict[str, Any], job_types: list[str] | None
+) -> None:
+    program = with_key(server, **scope)
+    assert program.get("/v1/me")["job_types"] == job_types
+    for job_type in ("snap.process", "snap", "snap.process2", "report"):
+        allowed = scope["role"] != "viewer" and (job_types is None or job_type in job_types)
+        for preview in (True, False):
+            reply = program.ask("POST", path, {"type": job_type, "brand": "acme", "preview": preview})
+            assert reply.status == (200 if preview else 201) if allowed else 403, reply
+            if scope["role"] != "viewer" and not allowed:
+                assert repr(job_type) in reply.json["detail"]
+                assert "job_types" in reply.json["detail"]
+
+
+def test_editor_in_a_browser_queues_no_jobs_and_an_owner_any(server: Server) -> None:
+    for role, status in (("editor", 403), ("owner", 201)):
+        add_user(server, f"queues-{role}", role)
+        session = browser(server, log_in(server, f"queues-{role}"))
+        assert session.ask("POST", "/v1/jobs", {"type": "snap.process"}).status == status
+
+
+def test_replay_with_another_payload_needs_the_job_type(server: Server) -> None:
+    queue = LocalQueue(server.folder)
+    dead = queue.add_settled_job(Reject("broken"), channel="snaps")
+    for path in (f"/v1/jobs/{dead.id}/replay", f"/v1/dead-letters/{dead.id}/replay"):
+        refused = with_key(server, "editor").ask("POST", path, {"payload": {"id": 8}, "force": True})
+        assert (refused.status, "'post'" in refused.json["detail"]) == (403, True), refused
+    program = with_key(server, "editor", job_types=["post"])
+    assert program.ask("POST", f"/v1/jobs/{dead.id}/replay", {"payload": {"id": 8}, "force": True}).status == 200
+
+
+def test_job_types_of_a_key_are_listed_and_audited(server: Server) -> None:
+    made = server.api.ask("POST", "/v1/api-keys", {"name": "snaps", "role": "editor", "job_types": ["snap.process"]})
+    assert made.json["job_types"] == ["snap.process"]
+    [listed] = [key for key in server.api.get("/v1/api-keys")["data"] if key["name"] == "snaps"]
+    assert listed["job_types"] == ["snap.process"]
+    [entry] = [it for it in server.api.get("/v1/audit")["data"] if it["subject"] == f"api_key:{made.json['id']}"]
+    assert json.loads(entry["detail"])["job_types"] == ["snap.process"]

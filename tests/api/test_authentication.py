@@ -30,7 +30,7 @@ def test_invalid_authorization_header_gets_401(server: Server, header: str) -> N
 
 
 def test_first_key_has_the_role_owner(server: Server) -> None:
-    assert server.api.get("/v1/me") == {"name": "api", "role": "owner", "brands": None}
+    assert server.api.get("/v1/me") == {"name": "api", "role": "owner", "brands": None, "job_types": None}
 
 
 def test_key_has_precedence_over_cookie(server: Server) -> None:
@@ -93,6 +93,42 @@ def test_secrets_are_not_in_logs_responses_files_or_audit_trail(tmp_path: Path) 
         assert word not in stored
 
 
+@pytest.mark.slow
+def test_wrong_keys_and_403s_are_logged_without_secrets(tmp_path: Path) -> None:
+    wrong, other = f"postino_{'W' * 43}", "not-a-key-but-a-password"
+    with Server(tmp_path / "data") as server:
+        reader = with_key(server, "viewer", name="reader")
+        add_user(server, "ada")
+        for key in (wrong, other):
+            stranger = Client(server.api.url, {"Authorization": f"Bearer {key}"})
+            assert stranger.ask("GET", "/v1/posts/01932c07-5b1e-7cc3-98c4-dc0c0c07398f").status == 401
+            assert stranger.ask("POST", "/v1/jobs", {"type": "x"}).status == 401
+        assert Client(server.api.url).ask("GET", "/v1/posts").status == 401  # without any key: not logged
+        assert reader.ask("POST", "/v1/jobs", {"type": "x"}).status == 403
+        assert reader.ask("GET", "/v1/audit").status == 403
+        assert with_key(server, "editor", name="writer").ask("POST", "/v1/jobs", {"type": "x"}).status == 403
+        thief = browser(server, log_in(server, "ada"), token=False)
+        assert thief.ask("POST", "/v1/posts", {}).status == 403
+        secret = [wrong[17:], other, reader.headers["Authorization"].removeprefix("Bearer ")[17:]]
+        server.process.terminate()
+        result = server.end()
+    lines = [json.loads(line) for line in result.splitlines() if '"api.refused"' in line]
+    assert [(line["status"], line["method"], line["route"], line["caller"], line["key"]) for line in lines] == [
+        (401, "GET", "/v1/posts/{post_id}", None, "postino_WWWWWWWW"),
+        (401, "POST", "/v1/jobs", None, "postino_WWWWWWWW"),
+        (401, "GET", "/v1/posts/{post_id}", None, None),
+        (401, "POST", "/v1/jobs", None, None),
+        (403, "POST", "/v1/jobs", "key:reader", None),
+        (403, "GET", "/v1/audit", "key:reader", None),
+        (403, "POST", "/v1/jobs", "key:writer", None),
+        (403, "POST", "/v1/posts", None, None),
+    ]
+    assert {line["address"] for line in lines} == {"127.0.0.1"}
+    assert all(line["reason"] and line["request_id"] for line in lines)
+    for text in secret:
+        assert text not in result
+
+
 def test_deleted_user_and_changed_role_take_effect_immediately(server: Server) -> None:
     user_id = add_user(server, "shortlived", "owner")
     ours = browser(server, log_in(server, "shortlived"))
@@ -121,15 +157,15 @@ def test_audit_trail_is_paginated_and_detects_changes(tmp_path: Path) -> None:
         assert [line["seq"] for line in first["data"] + second["data"]] == [5, 4, 3, 2]
         assert "verified" not in first
         whole = server.api.get("/v1/audit?verify=true")
-        assert (whole["verified"], whole["broken_at"], whole["next_cursor"]) == (True, None, None)
+        assert (whole["verified"], whole["first_broken_entry"], whole["next_cursor"]) == (True, None, None)
         assert json.loads(whole["data"][0]["detail"])["name"] == "key 4"
         database = apsw.Connection(str(tmp_path / "data" / "postino.db"))
         database.set_busy_timeout(5000)
         database.execute("UPDATE postino_audit SET actor = 'nobody' WHERE seq = 3")
         broken = server.api.get("/v1/audit?verify=true")
-        assert (broken["verified"], broken["broken_at"]) == (False, 3)
+        assert (broken["verified"], broken["first_broken_entry"]) == (False, 3)
         database.execute("DELETE FROM postino_audit WHERE seq = 1")
-        assert server.api.get("/v1/audit?verify=true")["broken_at"] == 2
+        assert server.api.get("/v1/audit?verify=true")["first_broken_entry"] == 2
         database.close()
 
 

@@ -53,17 +53,31 @@ def test_too_many_fields_are_rejected(place: str) -> None:
     assert f"{MAX_KEYS:,} fields" in result.detail
 
 
-@pytest.mark.parametrize("body", [{"media": [{}] * 10_001}, {"overrides": {"x": {"media": [{}] * 10_001}}}])
-def test_too_many_elements_are_rejected(body: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("body", "most"),
+    [
+        ({"hashtags": ["a"] * 10_001}, "10,000"),
+        ({"media": [{}] * 1001}, "1,000"),
+        ({"overrides": {"x": {"media": [{}] * 1001}}}, "1,000"),
+        ({"media": [[]] * 1001}, "1,000"),
+    ],
+)
+def test_too_many_elements_are_rejected(body: dict[str, Any], most: str) -> None:
     result = refusal(json.dumps(body))
     assert (result.status, result.field) == (422, next(iter(body)))
-    assert "10,000 elements" in result.detail
+    assert f"{most} elements" in result.detail
+
+
+def test_list_of_as_many_elements_as_allowed_is_accepted() -> None:
+    bodies: list[dict[str, Any]] = [{"media": [{}] * 1000}, {"hashtags": ["a"] * 10_000}]
+    for body in bodies:
+        assert check_body(json.dumps(body).encode()) == body
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800", "a\udfff"])
-def test_broken_character_is_found_at_any_depth(text: str) -> None:
+def test_invalid_character_is_found_at_any_depth(text: str) -> None:
     for body in ({"a": [{"b": text}]}, {"a": [{text: "b"}]}, [text], text):
-        assert "broken character" in refusal(json.dumps(body)).detail
+        assert "unpaired surrogate" in refusal(json.dumps(body)).detail
 
 
 def test_number_of_top_level_fields_is_limited() -> None:

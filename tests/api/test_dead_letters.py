@@ -14,6 +14,12 @@ from tests.api.fake_worker import key_for, put, same_refusal, work
 from tests.api.processes import Client, Server
 
 NOBODY = "01932c07-5b1e-7cc3-98c4-dc0c0c07398f"
+ACCOUNT = {
+    "network": "mastodon",
+    "handle": "@shop@social.example",
+    "base_url": "https://social.example",
+    "credentials": {"access_token": "t" * 20},
+}
 
 
 def create_failed(server: Server, count: int, error: str, client: Client | None = None, **fields: Any) -> list[str]:
@@ -113,3 +119,45 @@ def test_dead_letters_of_other_brands_are_missing(server: Server) -> None:
         by_filter = {"filter": {"brand": "acme"}, "reason": "mine now"}
         assert other.ask("POST", f"/v1/dead-letters/{deed}", by_filter).json["data"] == []
     assert [one["id"] for one in acme.get("/v1/dead-letters?type=branded")["data"]] == [mine]
+
+
+def test_no_route_replaces_the_payload_of_a_post(server: Server) -> None:
+    """The routes are those of the OpenAPI document: a new one that takes a payload must refuse posts, too."""
+    account = server.api.ask("POST", "/v1/accounts", ACCOUNT).json["id"]
+    post = server.api.ask("POST", "/v1/posts", {"text": "as recorded", "accounts": [account]}).json
+    work(server, lambda _: Reject("no"))
+    before = server.api.get(f"/v1/jobs/{post['id']}")
+    paths = {
+        path for path, method in list_routes_with_payload(server.api.get("/v1/openapi.json")) if "{job_id}" in path
+    }
+    assert {"/v1/jobs/{job_id}/replay", "/v1/dead-letters/{job_id}/replay"} <= paths
+    for path in paths:
+        for payload in (None, {"text": "something else"}, "x"):
+            body = {"payload": payload, "force": True, "reason": "why"}
+            reply = server.api.ask("POST", path.format(job_id=post["id"]), body)
+            assert (reply.status, reply.json["field"]) == (422, "payload"), path
+            assert "create a new post" in reply.json["detail"]
+    assert server.api.get(f"/v1/jobs/{post['id']}") == before
+    assert server.api.ask("POST", f"/v1/dead-letters/{post['id']}/replay", {"force": True}).status == 200
+    shown = server.api.get(f"/v1/posts/{post['id']}")
+    assert shown["text"] == server.api.get(f"/v1/jobs/{post['id']}")["payload"]["parts"][0] == "as recorded"
+
+
+def list_routes_with_payload(document: Any) -> list[tuple[str, str]]:
+    """Return the routes whose body has a field `payload`."""
+    schemas = document["components"]["schemas"]
+
+    def has_payload(schema: Any) -> bool:
+        if "$ref" in schema:
+            schema = schemas[schema["$ref"].rpartition("/")[2]]
+        inner = [part for name in ("anyOf", "oneOf", "allOf") for part in schema.get(name, ())]
+        return "payload" in schema.get("properties", ()) or any(map(has_payload, inner))
+
+    return [
+        (path, method)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if isinstance(operation, dict)
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+        if has_payload(content.get("schema", {}))
+    ]

@@ -80,7 +80,7 @@ def test_the_docs_list_every_status_and_flag() -> None:
 
 def test_the_quickstart_names_the_quarantine_of_a_lost_response() -> None:
     bluesky = load_built_in().providers["bluesky"]
-    waited = timedelta(seconds=PublishingConfig().send_within) + bluesky.timeout + bluesky.visibility
+    waited = timedelta(seconds=PublishingConfig().send_within) + bluesky.timeout + bluesky.listing_delay
     assert waited == timedelta(seconds=40)
     text = " ".join((ROOT / "docs" / "quickstart.md").read_text().split())
     assert "forty seconds for Bluesky" in text

@@ -9,7 +9,7 @@ from postino.client.types.events import EventView
 from postino.values.event import EventType
 from tests.api import openapi_check
 from tests.api.processes import Client, Server
-from tests.api.test_events import Ear, cancel_new_job
+from tests.api.test_events import EventStreamClient, cancel_new_job
 
 NO_TYPES = ("", ",", "job.*", "job.failed,", "x" * 5000, "%00", "%ff%fe", "%ED%A0%80", "%F0%9F%92%A5")
 NO_PLACES = ("", "-", "7", "1-2-3", "-1-2", f"{2**63}-1", f"1-{2**63}", "1" * 400, "%00", "0-%D9%A1")
@@ -36,10 +36,10 @@ def test_stream_errors_are_documented(server: Server) -> None:
 
 
 def test_stream_is_documented(server: Server) -> None:
-    with Ear(server.api) as ear:
-        headers = {name.lower(): text for name, text in ear.answer.getheaders()}
-        openapi_check.check("GET", "/v1/events", ear.answer.status, headers, b": listening\n")
+    with EventStreamClient(server.api) as listener:
+        headers = {name.lower(): text for name, text in listener.answer.getheaders()}
+        openapi_check.check("GET", "/v1/events", listener.answer.status, headers, b": listening\n")
         cancel_new_job(server.api, brand="acme")
-        result = dict(ear.next())
+        result = dict(listener.next())
     assert result.pop("event") == EventType.CANCELLED
     TypeAdapter(EventView).validate_python(result, strict=True, extra="forbid")

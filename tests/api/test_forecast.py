@@ -28,7 +28,7 @@ def jobs(server: Server) -> list[Job]:
     async def put(folder: Path) -> list[Job]:
         async with Postino(load_config(folder, environment={})) as app:
             at = datetime.now(UTC) + timedelta(hours=1)
-            return [await app.enqueue("report", channel="mastodon", account="m1", at=at) for _ in range(2)]
+            return [await app.enqueue("report", channel="instagram", account="m1", at=at) for _ in range(2)]
 
     return asyncio.run(put(server.folder))
 
@@ -37,16 +37,23 @@ def test_forecast_lists_what_would_run_when(server: Server, jobs: list[Job]) -> 
     reply = server.api.ask("POST", "/v1/forecast", {"until": soon(hours=2), "seconds_per_job": 30})
     assert reply.status == 200
     body = reply.json
-    assert [it["id"] for it in body["ran"]] == [str(job.id) for job in jobs]
-    assert [round(it["late_by"]) for it in body["ran"]] == [0, 30]
-    assert body["ran"][1]["waited_for"][0]["kind"] == "turn"
-    assert body["totals"] == [{"channel": "mastodon", "ran": 2, "left": 0, "latest_late_by": body["ran"][1]["late_by"]}]
+    assert [it["id"] for it in body["started_jobs"]] == [str(job.id) for job in jobs]
+    assert [round(it["delay_seconds"]) for it in body["started_jobs"]] == [0, 30]
+    assert body["started_jobs"][1]["waited_for"][0]["kind"] == "turn"
+    assert body["totals"] == [
+        {
+            "channel": "instagram",
+            "started": 2,
+            "unstarted": 0,
+            "max_delay_seconds": body["started_jobs"][1]["delay_seconds"],
+        }
+    ]
 
 
 def test_times_may_be_local(server: Server, jobs: list[Job]) -> None:
     local = (datetime.now(UTC) + timedelta(hours=11)).replace(tzinfo=None).isoformat()
     reply = server.api.ask("POST", "/v1/forecast", {"until": local, "timezone": "Asia/Tokyo"})
-    assert (reply.status, len(reply.json["ran"])) == (200, len(jobs))
+    assert (reply.status, len(reply.json["started_jobs"])) == (200, len(jobs))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +81,8 @@ async def test_forecast_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     """A forecast of a thousand workers with blocked jobs would take hours without a limit."""
     played: list[int] = []
     async with Postino(load_config(tmp_path, environment={})) as app:
-        await app.enqueue("report", channel="mastodon", account="m1")
-        await app.gate_control.pause(Scope.CHANNEL, "mastodon", reason="", actor="test")
+        await app.enqueue("report", channel="instagram", account="m1")
+        await app.gate_control.pause(Scope.CHANNEL, "instagram", reason="", actor="test")
         window = {"scope": "all", "start": "01:00", "end": "02:00", "timezone": "UTC"}
         await app.gate_control.save_blackout(await app.gate_control.draft_blackout(window), actor="test")
         request = ForecastRequest(

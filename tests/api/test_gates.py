@@ -53,7 +53,7 @@ def test_blackout_is_created_listed_and_deleted(server: Server) -> None:
         ({"end": None}, "end", "is missing"),
         ({"scope": None}, "scope", "is missing"),
         ({"channel": "blusky"}, "channel", "'blusky'. Did you mean bluesky?"),
-        ({"brand": "acme"}, "brand", "leaves no room"),
+        ({"brand": "acme"}, "brand", "does not apply to"),
         ({"scope": "account", "channel": None, "account": "nobody"}, "account", "'nobody'"),
         ({"days": [7]}, "days", "7"),
         ({"days": "sun"}, "days", "must be a list"),
@@ -80,7 +80,7 @@ def test_invalid_query_parameter_is_named(server: Server, query: str) -> None:
 
 def test_circuit_is_opened_closed_and_reset(server: Server) -> None:
     opened = server.api.ask("POST", "/v1/circuits/telegram/open", {**WHY, "seconds": 600})
-    assert (opened.status, opened.json["state"], opened.json["by_hand"]) == (200, "open", True)
+    assert (opened.status, opened.json["state"], opened.json["manual"]) == (200, "open", True)
     [listed] = [it for it in server.api.get("/v1/circuits")["data"] if it["service"] == "telegram"]
     assert listed == opened.json
     [gate] = [it for it in server.api.get("/v1/queues")["gates"] if it["kind"] == "breaker"]
@@ -91,6 +91,31 @@ def test_circuit_is_opened_closed_and_reset(server: Server) -> None:
     assert server.api.ask("POST", "/v1/circuits/telegram/close", WHY).json["state"] == "closed"
     assert server.api.ask("POST", "/v1/circuits/telegram/reset", WHY).json["trips"] == 0
     assert server.api.get("/v1/queues")["gates"] == []
+
+
+def test_circuit_of_one_server_holds_its_accounts_only(server: Server) -> None:
+    urls = {"mastodon:ada": "https://Broken.example", "mastodon:bob": "https://well.example:8443/a"}
+    sentences = {}
+    for account, url in urls.items():
+        made = {"network": "mastodon", "handle": account.partition(":")[2], "base_url": url}
+        assert server.api.ask("POST", "/v1/accounts", made | {"credentials": {"access_token": "t"}}).status == 201
+    opened = server.api.ask("POST", "/v1/circuits/mastodon@broken.example/open", {**WHY, "seconds": 600})
+    assert (opened.status, opened.json["service"]) == (200, "mastodon@broken.example"), opened
+    [gate] = [it for it in server.api.get("/v1/queues")["gates"] if it["kind"] == "breaker"]
+    assert (gate["scope"], gate["name"]) == ("service", "mastodon@broken.example")
+    for account in urls:
+        wanted = {"text": "Hello", "accounts": [account], "at": "2040-01-01T00:00:00Z"}
+        post = server.api.ask("POST", "/v1/posts", wanted).json["id"]
+        assert server.api.ask("POST", f"/v1/posts/{post}/publish-now").status == 200
+        sentences[account] = server.api.get(f"/v1/posts/{post}/explain")["sentence"]
+    assert "the circuit of mastodon@broken.example was opened by a person" in sentences["mastodon:ada"]
+    assert "circuit" not in sentences["mastodon:bob"]
+    everywhere = server.api.ask("POST", "/v1/circuits/mastodon/open", {**WHY, "seconds": 600})
+    assert (everywhere.status, everywhere.json["service"]) == (200, "mastodon")
+    for service in ("mastodon", "mastodon@broken.example"):
+        assert server.api.ask("POST", f"/v1/circuits/{service}/close", WHY).json["state"] == "closed"
+    missing = server.api.ask("POST", "/v1/circuits/mastodon@nowhere.example/open", WHY)
+    assert (missing.status, missing.json["field"]) == (422, "service")
 
 
 @pytest.mark.parametrize(
@@ -147,9 +172,9 @@ def test_post_scheduled_in_a_blackout_gets_201_with_a_note(up: Up) -> None:
     add(up)
     reply = up.api.ask("POST", "/v1/posts", {"text": "Night", "accounts": [BLUESKY], "at": "2035-06-01T23:00+02:00"})
     assert reply.status == 201
-    assert "it goes out at 2035-06-02T05:00:00Z" in reply.json["notes"][0]
+    assert "the post goes out at 2035-06-02T05:00:00Z" in reply.json["notes"][0]
     moved = up.api.ask("PATCH", f"/v1/posts/{reply.json['id']}", {"at": "2035-06-03T23:00+02:00"})
-    assert "it goes out at 2035-06-04T05:00:00Z" in moved.json["notes"][0]
+    assert "the post goes out at 2035-06-04T05:00:00Z" in moved.json["notes"][0]
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def count(api: Client, word: str) -> int:
 
 def test_file_is_checked_without_saving(api: Client) -> None:
     result = check(api, HEAD + GOOD.replace("Hello", "Checked"))
-    assert (result["state"], result["rows"], result["bad"], result["created"], result["faults"]) == (
+    assert (result["state"], result["rows"], result["invalid_rows"], result["created"], result["problems"]) == (
         "checked",
         1,
         0,
@@ -68,9 +68,9 @@ def test_file_is_checked_without_saving(api: Client) -> None:
 @pytest.mark.parametrize("file", ["", "text;accounts;at;hashtag\n", "text,accounts,at\n", "\ufeff"])
 def test_unreadable_file_is_reported(api: Client, file: str) -> None:
     result = check(api, file)
-    assert (result["rows"], result["bad"], result["posts"], result["faults"][0]["line"]) == (0, 1, 0, 1)
+    assert (result["rows"], result["invalid_rows"], result["posts"], result["problems"][0]["line"]) == (0, 1, 0, 1)
     saved = save(api, result["token"]).json
-    assert (saved["bad"], saved["faults"]) == (1, result["faults"])
+    assert (saved["invalid_rows"], saved["problems"]) == (1, result["problems"])
 
 
 def test_checked_file_is_saved_with_or_without_sending_it_again(api: Client) -> None:
@@ -83,7 +83,7 @@ def test_checked_file_is_saved_with_or_without_sending_it_again(api: Client) -> 
     other = check(api, file)
     assert save(api, other["token"], file + GOOD).json["field"] == "token"
     again = save(api, other["token"], file).json
-    assert (again["created"], again["known"]) == (0, 1)
+    assert (again["created"], again["existing"]) == (0, 1)
     assert save(api, other["token"]).json == again
     assert api.get(f"/v1/imports/{other['id']}") == again
     assert count(api, "spring") == 1
@@ -102,37 +102,37 @@ def test_invalid_rows_are_reported_and_the_others_saved(api: Client) -> None:
     )
     file = HEAD + GOOD.replace("Hello", "Between") + bad + GOOD.replace("Hello", "After")
     result = check(api, file)
-    assert (result["rows"], result["bad"]) == (10, 8)
-    assert [(fault["line"], fault["column"]) for fault in result["faults"]] == [
+    assert (result["rows"], result["invalid_rows"]) == (10, 8)
+    assert [(fault["line"], fault["column"]) for fault in result["problems"]] == [
         (3, "at"), (4, "at"), (5, "accounts"), (6, "timezone"), (7, "text"), (8, "first_comment"), (9, "publish_until"),
         (10, "accounts"),
     ]  # fmt: skip
-    assert result["faults"][2]["value"] == "bluesky:roso.test"
-    assert "Did you mean bluesky:rosso.test?" in result["faults"][2]["message"]
+    assert result["problems"][2]["value"] == "bluesky:roso.test"
+    assert "Did you mean bluesky:rosso.test?" in result["problems"][2]["message"]
     saved = save(api, result["token"]).json
-    assert (saved["created"], saved["bad"], saved["faults"]) == (2, 8, result["faults"])
+    assert (saved["created"], saved["invalid_rows"], saved["problems"]) == (2, 8, result["problems"])
     assert (count(api, "Between"), count(api, "After")) == (1, 1)
 
 
 def test_invalid_bytes_are_reported_and_the_other_rows_saved(api: Client) -> None:
     file = (HEAD + GOOD.replace("Hello", "Bytes")).encode() + b"caf\xe9" + GOOD.partition('"Hello, spring"')[2].encode()
     result = check(api, file)
-    assert [(fault["line"], fault["column"]) for fault in result["faults"]] == [(3, "text")]
+    assert [(fault["line"], fault["column"]) for fault in result["problems"]] == [(3, "text")]
     assert save(api, result["token"]).json["created"] == 1
 
 
 def test_duplicate_row_is_reported_and_created_once(api: Client) -> None:
     row = GOOD.replace("Hello", "Twins")
     result = check(api, HEAD + row + row)
-    [fault] = result["faults"]
-    assert (fault["line"], fault["severity"], result["bad"], result["posts"]) == (3, "warning", 0, 1)
+    [fault] = result["problems"]
+    assert (fault["line"], fault["severity"], result["invalid_rows"], result["posts"]) == (3, "warning", 0, 1)
     saved = save(api, result["token"]).json
-    assert (saved["created"], saved["known"]) == (1, 1)
+    assert (saved["created"], saved["existing"]) == (1, 1)
 
 
 def test_times_without_zone_use_the_zone_of_the_file(api: Client) -> None:
     file = f"text,accounts,at\nZoned,{ROSSO},2035-05-01T12:00\n"
-    assert check(api, file)["faults"][0]["column"] == "at"
+    assert check(api, file)["problems"][0]["column"] == "at"
     result = check(api, file, "?timezone=America/New_York")
     save(api, result["token"])
     [post] = api.get("/v1/posts?text=Zoned")["data"]
@@ -164,7 +164,7 @@ def test_large_file_gets_413(api: Client) -> None:
 def test_brand_imports_only_for_its_accounts(api: Client) -> None:
     rosso = key_for(api, "rosso")
     result = check(rosso, f"text,accounts,at\nForeign,{VERDE},2035-01-01T00:00Z\nOwn,{ROSSO},2035-01-01T00:00Z\n")
-    assert [(fault["line"], fault["column"]) for fault in result["faults"]] == [(2, "accounts")]
+    assert [(fault["line"], fault["column"]) for fault in result["problems"]] == [(2, "accounts")]
     assert save(api, result["token"]).json["field"] == "token"  # tokens are those of the key they came to
     assert save(rosso, result["token"]).json["created"] == 1
     assert api.get(f"/v1/imports/{result['id']}")["created"] == 1
@@ -181,7 +181,7 @@ def test_concurrent_saves_create_each_row_once(api: Client) -> None:
         replies = list(pool.map(lambda _: save(api, result["token"]), range(4)))
     assert {reply.status for reply in replies} == {201}
     final = api.get(f"/v1/imports/{result['id']}")
-    assert (final["state"], final["looked"], final["created"], final["known"]) == ("saved", 300, 300, 0)
+    assert (final["state"], final["processed_rows"], final["created"], final["existing"]) == ("saved", 300, 300, 0)
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_import_continues_after_the_server_was_killed(
         result = check(server.api, many(3000, "Interrupted"))
         saving = threading.Thread(target=until_it_dies, args=(server.api, result["token"]))
         saving.start()
-        while (progress := server.api.get(f"/v1/imports/{result['id']}"))["looked"] < 200:
+        while (progress := server.api.get(f"/v1/imports/{result['id']}"))["processed_rows"] < 200:
             time.sleep(0.005)
         os.killpg(server.process.pid, signal.SIGKILL)
         saving.join()
@@ -206,9 +206,9 @@ def test_import_continues_after_the_server_was_killed(
     assert progress["state"] == "saving"
     with Server(folder, **settings) as server:
         stands = server.api.get(f"/v1/imports/{result['id']}")
-        assert 200 <= stands["looked"] < 3000
+        assert 200 <= stands["processed_rows"] < 3000
         saved = save(server.api, result["token"]).json
-        assert (saved["state"], saved["created"], saved["known"]) == ("saved", 3000, 0)
+        assert (saved["state"], saved["created"], saved["existing"]) == ("saved", 3000, 0)
 
 
 def until_it_dies(api: Client, token: str) -> None:

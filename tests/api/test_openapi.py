@@ -28,6 +28,7 @@ from tests.documents import ROOT
 STORED = ROOT / "openapi.json"
 DOCUMENTED = {(route.method, route.path): route for route in ROUTES if route.in_schema}
 VERBS = {
+    "Accept",
     "Cancel",
     "Check",
     "Close",
@@ -207,7 +208,8 @@ def test_schemas_list_the_values_of_enumerations(document: Any) -> None:
         (literals.CalendarWindow, CalendarPeriod),
         (literals.QueueName, [queue.label for queue in Queue]),
         (literals.EventName, EventType),
-        (literals.BlackoutScope, {*Scope} - {Scope.QUEUE}),
+        (literals.PausedScope, {*Scope} - {Scope.SERVICE}),
+        (literals.BlackoutScope, {*Scope} - {Scope.QUEUE, Scope.SERVICE}),
     ],
 )
 def test_literals_of_the_client_are_the_values_of_the_domain(literal: Any, values: Any) -> None:

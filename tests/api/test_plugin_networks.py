@@ -9,7 +9,7 @@ import pytest
 from tests.api.processes import Server
 from tests.providers.test_registry import FORUM
 
-PUBLIC = "http://forum.example.org"
+PUBLIC = "https://forum.example.org"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,11 @@ def test_override_for_an_unknown_network_is_rejected(server: Server, path: str) 
     assert b"network 'forun' does not exist. Did you mean forum?" in server.api.ask("POST", path, wrong).body
 
 
+def test_channel_of_a_plugin_network_is_reserved_for_posts(server: Server) -> None:
+    refused = server.api.ask("POST", "/v1/jobs", {"type": "crm.sync", "channel": "forum"})
+    assert (refused.status, refused.json["field"]) == (422, "channel")
+
+
 def test_plugin_network_has_all_features(server: Server) -> None:
     def done(method: str, path: str, body: object = None) -> dict[str, object]:
         reply = server.api.ask(method, path, body)
@@ -67,9 +72,9 @@ def test_plugin_network_has_all_features(server: Server) -> None:
     judged = done("POST", "/v1/posts/validate", {"text": "a" * 501, "accounts": ["forum:ada"]})
     assert judged["valid"] is False
     assert [post["id"] for post in server.api.get("/v1/posts?network=forum")["data"]] == [made["id"]]
-    assert [quota["most"] for quota in server.api.get("/v1/quotas?account=forum:ada")["data"]] == [60]
+    assert [quota["limit"] for quota in server.api.get("/v1/quotas?account=forum:ada")["data"]] == [60]
     assert done("POST", "/v1/circuits/forum/open", {"reason": "a try", "seconds": 60})["state"] == "open"
-    assert done("POST", "/v1/channels/forum/cap", {"most": 3})["cap"] == 3
+    assert done("POST", "/v1/channels/forum/cap", {"cap": 3})["cap"] == 3
     night = {"scope": "channel", "channel": "forum", "start": "22:00", "end": "07:00", "timezone": "Europe/Rome"}
     assert done("POST", "/v1/blackouts?preview=true", night)["channel"] == "forum"
     assert done("GET", f"/v1/posts/{made['id']}/explain")["runnable"] is False

@@ -61,20 +61,30 @@ def test_several_accounts_share_one_content(up: Up) -> None:
 
 
 def test_failing_account_does_not_affect_the_others(up: Up) -> None:
-    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
-    made = up.post("One of two", BLUESKY, TELEGRAM)
+    no_image = {"media": [{"url": f"{up.sandbox.url}/_sandbox/published"}]}
+    made = up.post("One of two", BLUESKY, MASTODON, overrides={"mastodon": no_image})
     good, bad = made["posts"]
     up.wait_for_status(good["id"])
     result = up.wait_for_status(bad["id"], "failed")
-    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
-    assert "blocked" in result["last_error"]
+    assert "image" in result["last_error"]
     assert up.api.get(f"/v1/contents/{made['content_id']}")["status"] == "partially_published"
-    refused = ask(up, bad, "replay", reason="it is allowed again")
+    refused = ask(up, bad, "replay", reason="it is an image now")
     assert refused.status == 409
     assert "force" in refused.json["detail"]
-    assert ask(up, bad, "replay", force=True, reason="it is allowed again").status == 200
-    up.wait_for_status(bad["id"])
-    assert up.texts().count("One of two") == 2
+    assert ask(up, bad, "replay", force=True, reason="it is an image now").status == 200
+    up.wait_for_status(bad["id"], "failed")
+    assert up.texts().count("One of two") == 1
+
+
+def test_blocked_account_holds_its_posts_until_it_is_resumed(up: Up) -> None:
+    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
+    [post] = up.post("Held while blocked", TELEGRAM)["posts"]
+    account = f"/v1/accounts/{TELEGRAM}"
+    eventually(lambda: up.api.get(account)["state"] == "suspended")
+    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
+    assert up.api.get(f"/v1/posts/{post['id']}")["status"] == "scheduled"
+    assert up.api.ask("POST", f"{account}/resume", {"reason": "it is allowed again"}).status == 200
+    up.wait_for_status(post["id"])
 
 
 def test_scheduling_gets_201_with_a_note_about_daylight_saving(up: Up) -> None:

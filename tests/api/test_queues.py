@@ -31,9 +31,9 @@ def test_pause_is_shown_until_resumed_and_is_audited(server: Server, scope: str,
 
 
 def test_channel_cap_is_set_and_removed(server: Server) -> None:
-    assert server.api.ask("POST", "/v1/channels/bluesky/cap", {"most": 2}).json == {"channel": "bluesky", "cap": 2}
+    assert server.api.ask("POST", "/v1/channels/bluesky/cap", {"cap": 2}).json == {"channel": "bluesky", "cap": 2}
     assert server.api.get("/v1/queues")["caps"]["bluesky"] == 2
-    assert server.api.ask("POST", "/v1/channels/bluesky/cap", {"most": None}).json["cap"] is None
+    assert server.api.ask("POST", "/v1/channels/bluesky/cap", {"cap": None}).json["cap"] == 50, "of the settings"
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_channel_cap_is_set_and_removed(server: Server) -> None:
         ("gates/brand/pause", {"name": ""}, "name"),
         ("gates/brand/pause", {"name": "x" * 501}, "name"),
         ("gates/brand/end-cooldown", {"name": "acme"}, "scope"),
-        ("channels/blusky/cap", {"most": 1}, "channel"),
-        ("channels/bluesky/cap", {"most": -1}, "most"),
-        ("channels/bluesky/cap", {"most": 10**9}, "most"),
-        ("channels/bluesky/cap", {}, "most"),
+        ("channels/blusky/cap", {"cap": 1}, "channel"),
+        ("channels/bluesky/cap", {"cap": -1}, "cap"),
+        ("channels/bluesky/cap", {"cap": 10**9}, "cap"),
+        ("channels/bluesky/cap", {}, "cap"),
     ],
 )
 def test_invalid_pause_or_cap_is_rejected(server: Server, path: str, body: dict[str, Any], field: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -16,11 +16,19 @@ from postino.auth.sign_in import create_sign_in_url
 from postino.config import load_config
 from postino.stores.records import AuditContext
 from tests.api.browser import PASSWORD, add_user, browser, get_cookie, log_in
-from tests.api.processes import Client, Server
+from tests.api.processes import Client, Reply, Server
 
 T = TypeVar("T")
 ELSEWHERE = {"X_Forwarded_For": "203.0.113.7"}
+BEHIND_PROXY = {"POSTINO_API_TRUSTED_PROXIES": '["127.0.0.1"]'}
 KEY = {"name": "made in a browser", "role": "viewer"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server behind a proxy on this machine."""
+    with Server(tmp_path_factory.mktemp("sessions") / "data", **BEHIND_PROXY) as server:
+        yield server
 
 
 def perform(server: Server, work: Callable[[Postino], Awaitable[T]]) -> T:
@@ -95,6 +103,15 @@ def test_logout_ends_the_session(server: Server) -> None:
     assert (refused.status, "session has expired" in refused.json["detail"]) == (401, True)
 
 
+def test_new_sign_in_ends_the_earlier_session_of_the_browser_only(server: Server) -> None:
+    add_user(server, "returning")
+    first, elsewhere = (browser(server, log_in(server, "returning")) for _ in range(2))
+    credentials = {"name": "returning", "password": PASSWORD}
+    assert first.ask("POST", "/v1/login", credentials).status == 200
+    assert first.ask("GET", "/v1/me").status == 401
+    assert elsewhere.ask("GET", "/v1/me").status == 200
+
+
 def test_logout_does_not_revoke_a_key(server: Server) -> None:
     assert server.api.ask("POST", "/v1/logout").status == 204
     assert server.api.ask("GET", "/v1/me").status == 200
@@ -121,6 +138,56 @@ def test_new_password_ends_all_sessions(server: Server) -> None:
     assert log_in(server, "changing", "another horse").status == 200
 
 
+def change_password(client: Client, name: str, old: str, new: str) -> Reply:
+    return client.ask("POST", "/v1/login/password", {"name": name, "password": old, "new_password": new})
+
+
+def test_person_changes_the_own_password_and_ends_the_other_sessions(server: Server) -> None:
+    add_user(server, "grace")
+    here, there = (browser(server, log_in(server, "grace")) for _ in range(2))
+    changed = change_password(here, "grace", PASSWORD, "another horse")
+    assert (changed.status, changed.json["name"]) == (200, "grace"), changed
+    assert here.ask("GET", "/v1/me").status == 200
+    assert there.ask("GET", "/v1/me").status == 401
+    assert log_in(server, "grace").status == 401
+    assert log_in(server, "grace", "another horse").status == 200
+    entry = next(it for it in server.api.get("/v1/audit")["data"] if it["action"] == "user.changed")
+    assert (entry["actor"], entry["subject"]) == ("user:grace", "user:grace")
+
+
+def test_new_password_needs_the_present_one_and_its_guesses_are_throttled(server: Server) -> None:
+    add_user(server, "guessed")
+    session = browser(server, log_in(server, "guessed"))
+    refused = change_password(session, "guessed", "wrong horse", "another horse")
+    unknown = change_password(session, "nobody-there", "wrong horse", "another horse")
+    assert (refused.status, refused.json["detail"]) == (unknown.status, unknown.json["detail"])
+    assert refused.status == 401
+    replies = [change_password(session, "guessed", f"wrong {turn}", "another horse").status for turn in range(6)]
+    assert replies[-1] == 429
+    assert session.ask("GET", "/v1/me").status == 200
+
+
+@pytest.mark.parametrize("weak", ["short", "password12345", "simone-simone1", "qwertyuiop123"])
+def test_weak_new_password_is_refused_everywhere(server: Server, weak: str) -> None:
+    name = f"simone-{len(weak)}-{weak[0]}"
+    user_id = add_user(server, name)
+    replies = {
+        "new_password": change_password(Client(server.api.url), name, PASSWORD, weak),
+        "password": server.api.ask("PATCH", f"/v1/users/{user_id}", {"password": weak}),
+    }
+    for field, reply in replies.items():
+        assert (reply.status, reply.json["field"]) == (422, field), reply
+        assert weak not in reply.json["detail"]
+    assert log_in(server, name).status == 200
+
+
+def test_page_of_another_site_cannot_change_a_password(server: Server) -> None:
+    add_user(server, "framed")
+    body = {"name": "framed", "password": PASSWORD, "new_password": "another horse"}
+    reply = Client(server.api.url).ask("POST", "/v1/login/password", body, Origin="https://evil.example")
+    assert reply.status == 403
+
+
 def test_wrong_name_and_wrong_password_get_the_same_error(server: Server) -> None:
     add_user(server, "known")
     wrong, unknown = log_in(server, "known", "wrong horse"), log_in(server, "unknown", "wrong horse")
@@ -145,7 +212,7 @@ def test_logins_are_throttled_across_restarts(tmp_path: Path) -> None:
         assert all(int(reply.headers["retry-after"]) >= 1 for reply in refused)
         age(server, "login_throttles", "failures = 14")
         server.interrupt()
-    with Server(folder) as server:
+    with Server(folder, **BEHIND_PROXY) as server:
         waiting = log_in(server, "ada")
         assert waiting.status == 429
         assert 400 < int(waiting.headers["retry-after"]) <= 512
@@ -166,7 +233,8 @@ def test_remote_login_needs_https(server: Server) -> None:
 def test_login_from_another_site_is_rejected(server: Server) -> None:
     add_user(server, "lured")
     assert log_in(server, "lured", Origin="https://evil.example").status == 403
-    assert log_in(server, "lured", Origin="null").status == 403
+    for origin in ("null", "", "http://[::1", f"ftp://{server.api.url.partition('//')[2]}"):
+        assert log_in(server, "lured", Origin=origin).status == 403, origin
     assert log_in(server, "lured", Origin=server.api.url).status == 200
 
 

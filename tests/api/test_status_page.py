@@ -35,7 +35,7 @@ def test_content_security_policy_allows_only_the_page_itself(server: Server) -> 
 def test_health_checks_need_no_key(server: Server) -> None:
     stranger = Client(server.api.url)
     assert stranger.get("/health/live") == {"status": "live"}
-    assert stranger.get("/health/ready") == {"status": "ready"}
+    assert stranger.get("/health/ready") == {"status": "ready", "database": "open"}
 
 
 def test_openapi_document_needs_no_key(server: Server) -> None:

@@ -23,12 +23,25 @@ def test_uncertain_jobs_are_listed_by_brand(server: Server) -> None:
     foreign, missing = other.ask("GET", f"/v1/uncertain/{mine}"), other.ask("GET", f"/v1/uncertain/{NOBODY}")
     assert same_refusal(foreign, missing, mine, NOBODY)
     looked = acme.ask("POST", f"/v1/uncertain/{mine}/lookup")
-    assert (looked.status, looked.json["sighting"], looked.json["candidates"]) == (200, "cannot_tell", [])
+    assert (looked.status, looked.json["result"], looked.json["candidates"]) == (200, "cannot_tell", [])
     assert other.ask("POST", f"/v1/uncertain/{mine}/lookup").status == 404
     acme.ask("POST", f"/v1/jobs/{mine}/resolve", {"verdict": "give_up", "reason": "over"})
     assert acme.get("/v1/uncertain")["data"] == []
     assert acme.ask("GET", f"/v1/uncertain/{mine}").status == 409
     assert server.api.ask("GET", "/v1/uncertain?state=x").json["field"] == "state"
+
+
+def test_copy_of_a_database_asks_no_network(server: Server) -> None:
+    """The credentials may belong to the other database: to refresh them here would disconnect it."""
+    doubtful = put(server.api, type="doubtful")["id"]
+    work(server, lambda _: Unknown("The answer was lost."))
+    account = {"network": "bluesky", "handle": "anna.test", "credentials": {"identifier": "anna", "password": "x"}}
+    name = server.api.ask("POST", "/v1/accounts", account).json["id"]
+    answer = {"answer": "copy", "reason": "a copy for a test"}
+    assert server.api.ask("POST", "/v1/database/accept", answer).json["standing"] == "copy"
+    for path in (f"/v1/accounts/{name}/check", f"/v1/uncertain/{doubtful}/lookup"):
+        refused = server.api.ask("POST", path)
+        assert (refused.status, "postino database accept" in refused.json["detail"]) == (409, True), refused
 
 
 @pytest.mark.slow
@@ -38,7 +51,7 @@ def test_lookup_without_network_support_changes_nothing(up: Up) -> None:
     post = up.post("Was it sent?", account)
     up.wait_for_status(post["id"], "uncertain")
     looked = up.api.ask("POST", f"/v1/uncertain/{post['id']}/lookup").json
-    assert (looked["sighting"], looked["why"]) == (
+    assert (looked["result"], looked["reason"]) == (
         "cannot_tell", "The network has no way to ask whether the post arrived.",
     )  # fmt: skip
     [result] = up.api.get("/v1/uncertain?channel=telegram")["data"]

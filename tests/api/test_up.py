@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import pty
 import signal
 import socket
 import stat
@@ -11,12 +13,15 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from uuid import UUID
 
 import psutil
 import pytest
 
-from tests.api.processes import DEADLINE, Client, Up, eventually, make_environment
+from postino import Postino
+from postino.config import load_config
+from tests.api.processes import DEADLINE, Client, Server, Up, eventually, make_environment
 
 pytestmark = pytest.mark.slow
 BLUESKY, MASTODON, TELEGRAM = "bluesky:postcard.test", "mastodon:postcard", "telegram:postcard"
@@ -42,6 +47,56 @@ def test_up_prints_its_urls_and_publishes_a_post_once(folder: Path) -> None:
     assert "Traceback" not in log
 
 
+SHOP = """
+from postino import Postino
+
+app = Postino()
+
+@app.handler("report")
+async def report(job):
+    pass
+"""
+
+
+def test_up_starts_beside_jobs_without_a_handler_and_runs_those_of_its_app(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "little_shop.py").write_text(SHOP)
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    unknown = asyncio.run(leave_job(folder, "unknown"))
+    refused = start_refused("up", "--data-dir", str(folder), "--port", "0", "--json", "--app", "no_shop:app")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    with Up(folder, "--app", "little_shop:app", PYTHONPATH=path) as up:
+        report, other = (up.api.ask("POST", "/v1/jobs", {"type": type_}).json for type_ in ("report", "other"))
+        assert other["notes"] == ["No running worker handles jobs of type other. The job waits until one starts."]
+        assert report["notes"] == []
+        eventually(lambda: up.api.get(f"/v1/jobs/{report['id']}")["state"] == "completed")
+        explanation = up.api.get(f"/v1/jobs/{unknown}/explain")
+        assert [blocker["kind"] for blocker in explanation["blockers"]] == ["no_handler"]
+        assert up.api.get(f"/v1/jobs/{unknown}")["attempts"] == 0
+        workers = up.api.get("/v1/workers")
+        assert workers["data"][0]["types"] == ["postino.post", "report"]
+        assert workers["types_without_handler"] == ["other", "unknown"]
+        assert up.api.get("/health/ready")["job_types_without_handler"] == 2
+        up.interrupt()
+
+
+async def leave_job(folder: Path, type_: str) -> UUID:
+    """Enqueue a job on a new database; return its id."""
+    app = Postino(load_config(folder, environment={}))
+    await app.store.migrate()
+    async with app:
+        return (await app.enqueue(type_)).id
+
+
+def test_up_says_that_the_database_is_closed(folder: Path) -> None:
+    with Up(folder) as up:
+        eventually(lambda: up.api.get("/v1/database")["alive_at"])
+        answer = {"answer": "copy", "reason": "a staging clone"}
+        assert up.api.ask("POST", "/v1/database/accept", answer).status == 200
+        assert up.process.stderr is not None
+        notice = next(line for line in up.process.stderr if line.startswith("Nothing is sent from this database."))
+    assert f"database accept restored --reason WHY --data-dir {folder}`" in notice
+
+
 def start_refused(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "postino", *words]
     return subprocess.run(
@@ -63,9 +118,15 @@ def test_printed_commands_work(folder: Path) -> None:
     command = [sys.executable, "-m", "postino", "up", "--data-dir", str(folder), "--port", "0"]
     settings = make_environment() | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": settings}
-    with subprocess.Popen(command, start_new_session=True, **streams) as up:
+    ours, theirs = pty.openpty()  # only a terminal shows the key
+    in_terminal = settings | {"COLUMNS": "500", "NO_COLOR": "1", "TERM": "dumb"}
+    with (
+        subprocess.Popen(command, start_new_session=True, stdout=theirs, env=in_terminal) as up,
+        os.fdopen(ours, encoding="utf-8") as terminal,
+    ):
+        os.close(theirs)
         try:
-            results = [*iter(lambda: read_line(up), LAST)]
+            results = [*iter(lambda: read_line(terminal), LAST)]
             assert get_cpu_seconds(up.pid) < 10, "seconds from nothing, if it had one core to itself"
             check_links(results)
             start = results.index("Try this in another terminal and watch the feed:") + 1
@@ -89,10 +150,9 @@ def test_printed_commands_work(folder: Path) -> None:
 LAST = "Press Ctrl-C to stop. Nothing is lost: `up` continues where it stopped."
 
 
-def read_line(up: subprocess.Popen[str]) -> str:
-    assert up.stdout is not None
-    line = up.stdout.readline()
-    assert line, up.communicate(timeout=DEADLINE)[1]
+def read_line(terminal: IO[str]) -> str:
+    line = terminal.readline()
+    assert line, "the command has ended"
     return line.strip()
 
 
@@ -130,7 +190,6 @@ def are_all_published(up: Up) -> bool:
 
 
 @pytest.mark.crash
-@pytest.mark.timeout(180)  # it starts three times
 def test_post_is_published_once_after_any_kill(folder: Path) -> None:
     with Up(folder) as up:
         up.post("Killed as a whole", BLUESKY, MASTODON, at=soon())
@@ -176,6 +235,23 @@ def test_killed_process_is_restarted_while_the_others_run(folder: Path) -> None:
         assert len(up.texts()) == 3
         result = up.interrupt()
     assert result.count('"event": "process.ended"') == 3
+
+
+def test_port_of_the_sandbox_is_refused_after_the_end(folder: Path) -> None:
+    with Up(folder, "--workers", "0") as up:
+        media = [{"url": f"{up.ready['sandbox_url']}/_sandbox/media/sample.jpg"}]
+        up.post("x", MASTODON, media=media, preview=True)
+        up.kill_group()
+    with socket.create_server(("127.0.0.1", int(up.ready["sandbox_url"].rpartition(":")[2]))) as stranger:
+        stranger.setblocking(False)
+        with Server(folder) as server:
+            post = {"text": "x", "accounts": [MASTODON], "media": media}
+            refused = server.api.ask("POST", "/v1/posts", post)
+            assert (refused.status, "private network" in str(refused.json)) == (422, True)
+            assert server.api.ask("POST", f"/v1/accounts/{MASTODON}/check").json["works"] is None
+            assert server.api.ask("GET", "/v1/sandbox/faults").status == 503
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
 
 
 def test_interrupt_lets_requests_in_flight_finish(folder: Path) -> None:

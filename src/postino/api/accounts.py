@@ -15,10 +15,11 @@ from postino.api.views.accounts import render_account
 from postino.api.visibility import get_visible_account
 from postino.client.types.accounts import AccountCheckView, AccountView
 from postino.client.types.schema import Doc, Page
-from postino.engine.checks import check_name, check_text
+from postino.engine.checks import check_label
 from postino.errors import Conflict, WrongUse
-from postino.publishing.accounts import SANDBOX, complete_credentials, find_remote_id
+from postino.publishing.accounts import complete_credentials, find_remote_id
 from postino.values.auth import Role
+from postino.values.base_url import SANDBOX, normalize_base_url
 from postino.values.post import AccountState, StoredAccount
 from postino.wiring import Postino, describe_unreachable
 from postino.wiring import check_account as check_with_network
@@ -39,10 +40,15 @@ class ReconnectBody(Strict):
         ),
     ]
     base_url: Annotated[
-        Name | None, Doc("URL of the account's server. Left out: the default server of the network.")
+        Name | None,
+        Doc(
+            "URL of the account's server. Left out: a reconnected account keeps its server, and a new account gets the"
+            " default server of the network, if there is one."
+        ),
     ] = None
     brand: Annotated[
-        Name | None, Doc("Brand of the account. Left out when you reconnect: the account keeps its brand.")
+        Name | None,
+        Doc("Brand of the account. Left out: a reconnected account keeps its brand, and a new account has none."),
     ] = None
     remote_id: Annotated[Name | None, Doc("Id of the account on its network, where the network needs it.")] = None
     reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
@@ -86,7 +92,7 @@ async def create_account(body: AccountBody, context: Context) -> JSONResponse:
     Adds a new account. If the account exists, the response is 409; reconnect it with `POST
     /v1/accounts/{account_id}/reconnect`.
     """
-    check_name(body.handle, "handle")
+    check_label("handle", body.handle)
     check_brand(context.caller, body.brand)
     account_id = f"{body.network}:{body.handle}"
     for account in await context.app.store.accounts_by_id([account_id]):
@@ -111,7 +117,8 @@ async def get_account(account_id: AccountId, context: Context) -> JSONResponse:
     role=Role.EDITOR,
     responses={200: AccountCheckView},
     errors={
-        409: "Postino cannot check accounts of this network, or another request changed the account in the meantime."
+        409: "Postino cannot check accounts of this network, or asks no network because the database may be a copy or a"
+        " backup. Or another request changed the account in the meantime."
     },
 )
 async def check_account(account_id: AccountId, context: Context) -> JSONResponse:
@@ -130,7 +137,9 @@ async def check_account(account_id: AccountId, context: Context) -> JSONResponse
     "/v1/accounts/{account_id}/reconnect",
     role=Role.OWNER,
     responses={200: AccountView},
-    errors={409: "Another request changed the account, or it has waiting posts and cannot move to another brand."},
+    errors={
+        409: "Another request changed the account, or the account has waiting posts and cannot move to another brand."
+    },
 )
 async def reconnect_account(account_id: AccountId, body: ReconnectBody, context: Context) -> JSONResponse:
     """Reconnect account.
@@ -167,12 +176,15 @@ async def pause_account(account_id: AccountId, context: Context, body: ReasonBod
     "/v1/accounts/{account_id}/resume",
     role=Role.EDITOR,
     responses={200: AccountView},
-    errors={409: "The account is not paused, or another request changed it in the meantime."},
+    errors={
+        409: "The account is neither paused nor suspended, or another request changed the account in the meantime."
+    },
 )
 async def resume_account(account_id: AccountId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Resume account.
 
-    Ends the pause of an account. Postino publishes its posts again.
+    Ends the pause or the suspension of an account. Postino then publishes the posts of the account again. Resume a
+    suspended account after the network has lifted the suspension.
     """
     await get_visible_account(context.app, context.caller, account_id)
     account = await context.app.accounts.resume(account_id, context.act(body.reason if body else ""))
@@ -185,23 +197,21 @@ async def connect(
 ) -> StoredAccount:
     app = context.app
     credentials = complete_credentials(network, handle, body.credentials, app.networks)
-    check_base_url(app, body.base_url)
+    check_base_url(app, body.base_url, network)
     remote_id: Any = body.remote_id or find_remote_id(credentials, app.networks.credentials[network])
     how |= {"base_url": body.base_url, "brand": brand, "remote_id": remote_id}
     return await app.accounts.add(network, handle, credentials, **how, act=context.act(body.reason))
 
 
 def check_brand(caller: Caller, brand: str | None) -> None:
-    if not caller.can_see(check_text("brand", brand)):
+    if not caller.can_see(check_label("brand", brand)):
         allowed = ", ".join(sorted(caller.brands or ()))
         raise WrongUse(f"brand: choose one of the brands that you have access to: {allowed}.", "brand")
 
 
-def check_base_url(app: Postino, url: str | None) -> None:
-    """Reject private addresses, except the sandbox and what `networks.allowed_private_origins` lists."""
-    if url is None or (url.startswith(SANDBOX) and app.config.sandbox.url):
+def check_base_url(app: Postino, url: str | None, network: str) -> None:
+    """Reject private addresses and those without TLS, except the sandbox and what the settings list."""
+    if url is None or (normalize_base_url(url, network).startswith(SANDBOX) and app.config.sandbox.url):
         return
-    if not url.startswith(("https://", "http://")):
-        raise WrongUse("base_url must begin with https:// or http://.", "base_url")
     if reason := describe_unreachable(app.config, url):
         raise WrongUse(f"base_url: {url} cannot be used: {reason}.", "base_url")

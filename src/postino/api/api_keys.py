@@ -20,7 +20,6 @@ from postino.values.auth import ApiKey, Role
 from postino.values.post import StoredAccount
 
 routes = Routes("API keys")
-NO_STORE = {"Cache-Control": "no-store"}
 
 
 class ApiKeyBody(Strict):
@@ -29,6 +28,13 @@ class ApiKeyBody(Strict):
     name: Annotated[str, Doc("What the key is for.")]
     role: Annotated[str, Doc("What the key may do: `viewer`, `editor` or `owner`.")]
     brands: Annotated[Texts | None, Doc("Brands that the key has access to. Left out: all brands.")] = None
+    job_types: Annotated[
+        Texts | None,
+        Doc(
+            "Types of jobs that the key may queue with `POST /v1/jobs`; `*`: all. Left out: all for an owner, none for"
+            " others."
+        ),
+    ] = None
     expires_at: Annotated[
         str | None, Doc("When the key expires: ISO 8601 with an offset, or local to `timezone`. Left out: never.")
     ] = None
@@ -48,18 +54,20 @@ class ApiKeyBody(Strict):
 async def create_api_key(body: ApiKeyBody, context: Context) -> JSONResponse:
     """Create API key.
 
-    Returns the new key in `key`. This is the only response that contains it: Postino stores a digest. `notes` names
+    Returns the new key in `key`. No other response contains the key, because
+    Postino stores only a digest. `notes` names
     brands that no account has.
     """
     key, text = await context.app.api_keys.add(
         body.name,
         parse_role(body.role),
         brands=body.brands,
+        job_types=body.job_types,
         expires_at=parse_time(body.expires_at, body.timezone, "expires_at", []),
         act=context.act(body.reason),
     )
     notes = describe_unused_brands(key, await context.app.store.accounts())
-    return JSONResponse(render_api_key(key) | {"key": text, "notes": notes}, 201, NO_STORE)
+    return JSONResponse(render_api_key(key) | {"key": text, "notes": notes}, 201)
 
 
 @routes.add("GET", "/v1/api-keys", role=Role.OWNER, all_brands=True, query=PAGE, responses={200: Page[ApiKeyView]})

@@ -1,34 +1,31 @@
-"""`/v1/audit`: the audit trail, a chain of entries in which each hash covers the entry before."""
+"""`/v1/audit`: the audit trail, a chain of entries in which each hash covers the entry before it."""
 
 from fastapi.responses import JSONResponse
 
 from postino.api.context import Context
-from postino.api.query import EARLIER, LIMIT, Parameter, flag_parameter
+from postino.api.query import EARLIER, LIMIT, Parameter, flag_parameter, parse_digits
 from postino.api.routes import Routes
 from postino.api.views.fields import render_fields
 from postino.client.types.audit import AuditEntryView, VerifiedAuditView
 from postino.client.types.schema import Page
 from postino.errors import WrongUse
-from postino.stores.audit import FIRST_HASH, compute_entry_hash
 from postino.values.auth import Role
 from postino.wiring import Postino
 
 routes = Routes("audit")
-PAGE_SIZE = 1000
-MAX_DIGITS = 18
 
 
 def parse_sequence(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
+    if (number := parse_digits(text)) is None:
         raise WrongUse(f"cursor must be {EARLIER}, not {text[:40]!r}.", "cursor")
-    return int(text)
+    return number
 
 
 CURSOR: Parameter[int | None] = Parameter(
     "cursor", "The `next_cursor` of the previous page. Leave it out to get the first page.", parse_sequence, None
 )
 VERIFY = flag_parameter(
-    "verify", "Also check the hashes of all entries. The duration grows with the number of entries."
+    "verify", "Also check the hashes and proofs of all entries. The duration grows with the number of entries."
 )
 
 
@@ -43,21 +40,25 @@ VERIFY = flag_parameter(
 async def list_audit_entries(context: Context) -> JSONResponse:
     """List audit entries.
 
-    Returns entries, newest first. With `verify=true` the response also says whether an entry was changed or removed.
+    Returns entries, newest first. With `verify=true` the response also says whether an entry was changed, removed or
+    added by somebody without the vault key, and whether the last entry that the server's machine remembers is there.
     """
     query, limit = context.query, context.query[LIMIT]
     entries = await context.app.store.audit_page(query[CURSOR], limit + 1)
     cursor = str(entries[limit - 1].seq) if len(entries) > limit else None
     view: dict[str, object] = {"data": [render_fields(entry) for entry in entries[:limit]], "next_cursor": cursor}
-    return JSONResponse(view | (await verify_chain(context.app) if query[VERIFY] else {}))
+    return JSONResponse(view | (await verify_trail(context.app) if query[VERIFY] else {}))
 
 
-async def verify_chain(app: Postino) -> dict[str, object]:
-    """Check the whole chain from its first entry; `broken_at` is the first entry that does not fit."""
-    previous, seq = FIRST_HASH, 0
-    while entries := await app.store.audit_after(seq, PAGE_SIZE):
-        for entry in entries:
-            if entry.seq != seq + 1 or entry.hash != compute_entry_hash(previous, entry):
-                return {"verified": False, "broken_at": entry.seq}
-            previous, seq = entry.hash, entry.seq
-    return {"verified": True, "broken_at": None}
+async def verify_trail(app: Postino) -> dict[str, object]:
+    """Check the whole trail from its first entry; `first_broken_entry` is the first entry that is wrong."""
+    report, anchor = await app.audit_trail.verify()
+    return {
+        "verified": report.problem is None,
+        "first_broken_entry": report.broken,
+        "problem": report.problem,
+        "entries": report.entries,
+        "head": report.head,
+        "unproven_entries": report.unproven,
+        "anchor": None if anchor is None else {"seq": anchor.seq, "hash": anchor.hash},
+    }

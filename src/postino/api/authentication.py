@@ -1,19 +1,20 @@
 """Authentication: by API key in the header `Authorization`, or by the session cookie of a signed-in browser."""
 
 import hmac
+from dataclasses import dataclass
 from typing import Protocol
 
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from postino.api.caller import Caller, from_api_key, from_session
+from postino.api.caller import CALLER, Caller, from_api_key, from_session
 from postino.api.problems import render_http_error, render_postino_error
 from postino.api.routes import METHODS_WITH_BODY, SAFE_METHODS
 from postino.auth.api_keys import PREFIX
 from postino.errors import PostinoError
 from postino.wiring import Postino
 
-CALLER = "postino.caller"
+PROOF = "postino.proof"
 COOKIE = "__Host-postino"
 CSRF_HEADER = "X-CSRF-Token"
 NO_KEY = (
@@ -28,6 +29,13 @@ NO_CSRF_TOKEN = (
     f"A change from a browser needs the header `{CSRF_HEADER}` with the `csrf_token` of `GET /v1/me`. Nothing was"
     " changed."
 )
+
+
+@dataclass(slots=True)
+class Proof:
+    """Whether the API key or session of a request is valid, for the rate limit, which counts a request before."""
+
+    accepted: bool = False
 
 
 class Authenticator(Protocol):
@@ -60,8 +68,12 @@ class KeyAuthenticator:
 
     async def authenticate(self, request: Request) -> Caller:
         known: Caller | None = request.scope.get(CALLER)
-        if known is not None:
-            return known
+        caller = known or await self.find_caller(request)
+        if (proof := request.scope.get(PROOF)) is not None:
+            proof.accepted = True
+        return caller
+
+    async def find_caller(self, request: Request) -> Caller:
         header = request.headers.get("authorization")
         if header is not None:
             return await self.check_key(header)

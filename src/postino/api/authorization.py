@@ -5,7 +5,12 @@ from fastapi import HTTPException
 from postino.api.caller import Caller
 from postino.api.routes import SAFE_METHODS, Route
 from postino.values.auth import Role
+from postino.values.text import MAX_QUOTED
 
+JOB_TYPE = (
+    "This needs an API key that may queue jobs of the type {type!r}: one with it in `job_types`, or an owner's. Posts"
+    " need none: create them with `POST /v1/posts`. Nothing was changed."
+)
 RANK = (Role.VIEWER, Role.EDITOR, Role.OWNER)
 
 
@@ -17,3 +22,9 @@ def authorize(caller: Caller, route: Route) -> None:
         raise HTTPException(403, message)
     if caller.brands is not None and route.all_brands:
         raise HTTPException(403, f"This needs access to all brands, and you have access to some.{unchanged}")
+
+
+def authorize_job_type(caller: Caller, job_type: str) -> None:
+    """Raise 403 unless the caller may queue jobs of this type, or give one another payload."""
+    if not caller.may_queue(job_type):
+        raise HTTPException(403, JOB_TYPE.format(type=job_type[:MAX_QUOTED]))

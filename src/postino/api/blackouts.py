@@ -23,16 +23,16 @@ PREVIEW = flag_parameter("preview", "Return the jobs that the blackout would del
 class BlackoutBody(Strict):
     """A blackout to create."""
 
-    scope: Annotated[str | None, Doc("What it covers: `all`, `channel`, `brand` or `account`.")] = None
+    scope: Annotated[str | None, Doc("What the blackout covers: `all`, `channel`, `brand` or `account`.")] = None
     channel: Annotated[str | None, Doc("The channel, if the scope is `channel`.")] = None
     brand: Annotated[str | None, Doc("The brand, if the scope is `brand`.")] = None
     account: Annotated[str | None, Doc("The account, if the scope is `account`.")] = None
-    start: Annotated[str | None, Doc("Local time at which it starts, such as `22:00`.")] = None
-    end: Annotated[str | None, Doc("Local time at which it ends; it may be on the next day.")] = None
+    start: Annotated[str | None, Doc("Local time at which the window starts, such as `22:00`.")] = None
+    end: Annotated[str | None, Doc("Local time at which the window ends, on the same or the next day.")] = None
     timezone: Annotated[str | None, Doc("IANA time zone of the times, such as `Europe/Rome`.")] = None
     days: Annotated[
         Annotated[list[int], Field(fail_fast=True)] | None,
-        Doc("Weekdays on which it starts, from 0 (Sunday) to 6 (Saturday). Left out or empty: every day."),
+        Doc("Weekdays on which the window starts, from 0 (Sunday) to 6 (Saturday). Left out or empty: every day."),
     ] = None
     reason: Annotated[str | None, Doc("The reason for the blackout. Explanations show it.")] = None
 

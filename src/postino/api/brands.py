@@ -22,8 +22,8 @@ CURSOR = text_parameter("cursor", "The `next_cursor` of the previous page. Leave
 async def list_brands(context: Context) -> JSONResponse:
     """List brands.
 
-    Returns each brand with the number of its accounts and of its posts by status. The counts cover the latest 1,000
-    waiting or running posts and the latest 1,000 posts that have ended.
+    Returns each brand with the number of its accounts and of its posts by status. For each brand, the counts cover the
+    latest 1,000 posts that have not ended and the latest 1,000 posts that have ended.
     """
     app, caller, limit = context.app, context.caller, context.query[LIMIT]
     accounts = Counter(account.brand for account in await app.store.accounts() if account.brand is not None)

@@ -24,8 +24,8 @@ LIMIT = integer_parameter("limit", "Maximum number of posts per day.", MIN_LIMIT
 async def get_calendar(context: Context) -> JSONResponse:
     """Get calendar.
 
-    Returns the days from `from` to `to` in a time zone, each with its first posts and their number. Cancelled posts
-    are included.
+    Returns each local day from `from` to `to`, with the first posts of the day and the number of its posts.
+    The days include cancelled posts.
     """
     query, caller = context.query, context.caller
     first, last = parse_days(query[FROM], query[TO])

@@ -15,7 +15,9 @@ from postino.client.types.schema import Doc, Page
 from postino.values.auth import Role
 
 routes = Routes("circuits")
-Service = Annotated[str, Path(description="Name of the service, usually a network such as `mastodon`.")]
+Service = Annotated[
+    str, Path(description="Name of the service, such as `mastodon@example.social`, or of a whole network: `mastodon`.")
+]
 
 
 class OpenCircuitBody(RequiredReasonBody):

@@ -3,17 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from postino.api.beside_loop import BesideLoop
 from postino.api.caller import Caller
+from postino.api.concurrency_limits import ConcurrencyLimits
 from postino.api.event_stream import EventStream
 from postino.api.query import QueryValues
+from postino.api.shared_call import SharedCall
 from postino.engine.actions import make_audit_context
 from postino.publishing.imports import Importer
 from postino.stores.records import AuditContext
 from postino.wiring import Postino
+
+MAX_IMPORTS = 4  # of a caller or a brand at once
 
 
 class Services:
@@ -21,7 +26,11 @@ class Services:
 
     def __init__(self, app: Postino) -> None:
         self.events = EventStream(app.store)
+        self.streams = ConcurrencyLimits(app.config.api.streams)
+        self.imports = ConcurrencyLimits(MAX_IMPORTS)
         self.importer = Importer(app.store, app.post_validator)
+        self.beside_loop = BesideLoop()
+        self.readiness = SharedCall[dict[str, Any]]()
         self.forecast_lock = asyncio.Lock()
 
 

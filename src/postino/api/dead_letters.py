@@ -24,7 +24,7 @@ from postino.api.query import (
 )
 from postino.api.routes import Link, Routes
 from postino.api.views.fields import render_fields
-from postino.api.views.jobs import render_dead_letter, render_dead_letter_summary, render_job
+from postino.api.views.jobs import PayloadBudget, render_dead_letter, render_dead_letter_summary, render_job
 from postino.api.visibility import get_editable_dead_letter, get_visible_dead_letter, select_brands
 from postino.client.types.dead_letters import (
     BulkDeadLetterResultView,
@@ -37,6 +37,8 @@ from postino.client.types.schema import Doc, Page
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.error_groups import generalize_error
 from postino.rules.settlement import DeadLetterCause
+from postino.stores.operations.dead_letters import measure_dead_letter
+from postino.stores.operations.pagination import MAX_PAGE_BYTES, cut_page
 from postino.stores.records import DeadLetterFilter
 from postino.values.auth import Role
 
@@ -63,9 +65,9 @@ class DeadLetterFilterBody(Strict):
     error: Annotated[
         Annotated[str, Field(max_length=500)] | None, Doc("Jobs with this error: the `error` of a group.")
     ] = None
-    before: Annotated[OneId | None, Doc("Only jobs older than this one: the `next_cursor` of the response before.")] = (
-        None
-    )
+    before: Annotated[
+        OneId | None, Doc("Only jobs older than the job with this id: the `next_cursor` of the last response.")
+    ] = None
     limit: Annotated[int, Field(ge=1, le=MAX_LETTERS), Doc("Maximum number of dead letters.")] = MAX_LETTERS
 
 
@@ -73,7 +75,7 @@ class DeadLettersBody(Strict):
     """Dead letters, by `ids` or `filter`, and the reason."""
 
     ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
-    filter: Annotated[DeadLetterFilterBody | None, Doc("The dead letters, if you pass no `ids`.")] = None
+    filter: Annotated[DeadLetterFilterBody | None, Doc("Selects the dead letters, if you pass no `ids`.")] = None
     reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
 
@@ -98,7 +100,8 @@ class ReplayDeadLettersBody(DeadLettersBody):
 async def list_dead_letters(context: Context) -> JSONResponse:
     """List dead letters.
 
-    Returns open dead letters, newest jobs first. With `resolved` it returns those that were replayed or discarded.
+    Returns open dead letters, newest jobs first. With `resolved=true`, returns replayed and discarded dead letters.
+    A page with large payloads has fewer entries than `limit`.
     """
     query = context.query
     cause, limit = query[CAUSE], query[LIMIT]
@@ -111,11 +114,16 @@ async def list_dead_letters(context: Context) -> JSONResponse:
         resolved=query[RESOLVED],
         before=query[CURSOR],
         limit=limit + 1,
+        max_bytes=MAX_PAGE_BYTES,
     )
     letters = await context.app.store.dead_letters(criteria)
-    cursor = str(letters[limit - 1].job.id) if len(letters) > limit else None
-    data = [render_dead_letter_summary(letter) for letter in letters[:limit]]
-    return JSONResponse({"data": data, "next_cursor": cursor})
+    page, has_more = cut_page(letters, limit, measure_dead_letter)
+    cursor = str(page[-1].job.id) if has_more else None
+
+    def render() -> JSONResponse:
+        return JSONResponse({"data": [*map(render_dead_letter_summary, page)], "next_cursor": cursor})
+
+    return await context.services.beside_loop.run(render, sum(map(measure_dead_letter, page)))
 
 
 @routes.add(
@@ -136,16 +144,18 @@ async def replay_dead_letters(body: ReplayDeadLettersBody, context: Context) -> 
     """Replay dead letters.
 
     Runs up to 200 failed jobs again, at the given rate, and returns the result of each. With a filter, pass
-    `next_cursor` as `filter.before` to continue.
+    `next_cursor` as `filter.before` to continue. Payloads of jobs after the first 2 MB are null in the response.
     """
     store = context.app.store
     ids, cursor = await select_letters(context, body)
     act, now = context.act(body.reason), await store.now()
     run_at = dict(zip(ids, spread_out(now, len(ids), body.per_second), strict=True))
 
+    budget = PayloadBudget()
+
     async def replay(job_id: UUID) -> dict[str, Any]:
         job = await store.replay_dead_letter(job_id, None, body.force, act, run_at=run_at[job_id])
-        return {"job": render_job(job)}
+        return {"job": render_job(budget.shorten(job))}
 
     results = await run_each(context, ids, replay)
     context.app.wakeup.notify()
@@ -156,15 +166,18 @@ async def replay_dead_letters(body: ReplayDeadLettersBody, context: Context) -> 
 async def discard_dead_letters(body: DeadLettersBody, context: Context) -> JSONResponse:
     """Discard dead letters.
 
-    Closes up to 200 dead letters without running their jobs again; `reason` is required. The records stay.
+    Closes up to 200 dead letters without running their jobs again; `reason` is required. The records stay. Payloads
+    after the first 2 MB are null in the response.
     """
     if not body.reason.strip():
         raise WrongUse(NO_REASON, "reason")
     ids, cursor = await select_letters(context, body)
 
+    budget = PayloadBudget()
+
     async def discard(job_id: UUID) -> dict[str, Any]:
         letter = await context.app.discard(job_id, reason=body.reason, actor=context.caller.name)
-        return {"dead_letter": render_dead_letter_summary(letter)}
+        return {"dead_letter": render_dead_letter_summary(replace(letter, job=budget.shorten(letter.job)))}
 
     return JSONResponse({"data": await run_each(context, ids, discard), "next_cursor": cursor})
 
@@ -188,10 +201,10 @@ async def get_dead_letter(job_id: JobId, context: Context) -> JSONResponse:
 async def replay_dead_letter(job_id: JobId, context: Context, body: ReplayJobBody | None = None) -> JSONResponse:
     """Replay dead letter.
 
-    Runs a failed job again, with another payload if you pass one.
+    Runs a failed job again, with another payload if you pass one. The payload of a post cannot be replaced.
     """
-    await get_editable_dead_letter(context.app, context.caller, job_id)
-    arguments = (body or ReplayJobBody()).to_arguments()
+    letter = await get_editable_dead_letter(context.app, context.caller, job_id)
+    arguments = (body or ReplayJobBody()).to_arguments(context.caller, letter.job)
     return JSONResponse(render_job(await context.app.replay(job_id, **arguments, actor=context.caller.name)))
 
 
@@ -230,11 +243,13 @@ async def select_letters(context: RequestContext, body: DeadLettersBody) -> tupl
         cause=filters.cause,
         before=filters.before,
         limit=filters.limit + 1,
+        max_bytes=MAX_PAGE_BYTES,
     )
     if filters.error is not None:
         return await search_error(context, criteria, filters.error, filters.limit)
-    ids = [letter.job.id for letter in await context.app.store.dead_letters(criteria)]
-    return ids[: filters.limit], str(ids[filters.limit - 1]) if len(ids) > filters.limit else None
+    letters = await context.app.store.dead_letters(criteria)
+    page, has_more = cut_page(letters, filters.limit, measure_dead_letter)
+    return [letter.job.id for letter in page], str(page[-1].job.id) if has_more else None
 
 
 async def search_error(
@@ -249,7 +264,7 @@ async def search_error(
                 ids.append(letter.job.id)
             if len(ids) == limit:
                 return ids, str(letter.job.id)
-        if len(page) < MAX_LETTERS:
+        if not page:
             return ids, None
         criteria = replace(criteria, before=page[-1].job.id)
     return ids, str(criteria.before)

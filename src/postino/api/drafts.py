@@ -14,7 +14,7 @@ from postino.api.context import Context, RequestContext
 from postino.api.idempotency import IdempotencyKey, make_response, parse_key, respond_once, to_http
 from postino.api.models import ContentBody, Name, PostBody, Strict, Texts
 from postino.api.parsing import parse_content, parse_timing
-from postino.api.posts import CREATED_RESPONSES, create_posts
+from postino.api.posts import CONFLICTS, CREATED_RESPONSES, create_posts
 from postino.api.query import CURSOR, LIMIT, PAGE
 from postino.api.routes import Link, Routes
 from postino.api.views.fields import render_fields
@@ -34,7 +34,7 @@ CHANGED = "Another request changed or scheduled the draft in the meantime."
 class DraftBody(ContentBody):
     """A post that may be incomplete."""
 
-    accounts: Annotated[Texts | None, Doc("Ids of the accounts that will publish it.")] = None
+    accounts: Annotated[Texts | None, Doc("Ids of the accounts that will publish the draft.")] = None
     brand: Annotated[Name | None, Doc("Brand of the draft. Left out: the brand of its accounts.")] = None
 
 
@@ -70,7 +70,7 @@ async def create_draft(body: DraftBody, context: Context, key: IdempotencyKey = 
     def render(draft: Draft) -> StoredResponse:
         return make_response(201, render_draft(draft))
 
-    return await respond_once(context.app.store, parse_key(context.request, context.caller, key, body), render, create)
+    return await respond_once(context.app.store, await parse_key(context, key, body), render, create)
 
 
 @routes.add("GET", "/v1/drafts", role=Role.VIEWER, query=PAGE, responses={200: Page[DraftView]})
@@ -123,7 +123,7 @@ async def delete_draft(draft_id: DraftId, context: Context) -> JSONResponse:
     "/v1/drafts/{draft_id}/schedule",
     role=Role.EDITOR,
     responses=CREATED_RESPONSES,
-    errors={409: f"The idempotency key was used for another request, or a blackout is in force. {CHANGED}"},
+    errors={409: f"{CONFLICTS} Also if another request changed or scheduled the draft in the meantime."},
 )
 async def schedule_draft(
     draft_id: DraftId, context: Context, body: ScheduleBody | None = None, key: IdempotencyKey = None
@@ -133,7 +133,7 @@ async def schedule_draft(
     Creates the posts of a draft as `POST /v1/posts` does, and deletes the draft.
     """
     app, caller = context.app, context.caller
-    parsed_key = parse_key(context.request, caller, key, body)
+    parsed_key = await parse_key(context, key, body)
     if parsed_key is not None and (stored := await app.store.stored_response(parsed_key)) is not None:
         return to_http(stored)
     draft = await get_visible_draft(app, caller, draft_id)

@@ -1,4 +1,7 @@
-"""The live event stream: one reader of the outbox serves all listeners of a process, and none waits for a slow one."""
+"""Distribute events to listeners: one reader of the outbox for all, and none waits for a slow one.
+
+`api/events.py` renders them, and sets the heartbeat.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
@@ -10,6 +13,7 @@ from weakref import WeakSet
 import structlog
 
 from postino.errors import StoreError
+from postino.publishing.half_time import HalfTime
 from postino.stores.store import Store
 from postino.values.event import Cursor, Event, get_account
 
@@ -105,6 +109,7 @@ class EventStream:
         self.position_lock = asyncio.Lock()
         self.reader: asyncio.Task[None] | None = None
         self.checker: asyncio.Task[None] | None = None
+        self.half_time = HalfTime()  # for listeners that read what they missed
         self.closed = False
         _streams.add(self)
 
@@ -150,10 +155,12 @@ class EventStream:
     ) -> AsyncGenerator[Sequence[StreamedEvent], None]:
         """Yield what happened between a cursor and the position of the reader."""
         while self.position is not None and after < self.position:
-            page = await self.store.events(after, PAGE_SIZE)
+            async with self.half_time.turn():
+                page = await self.store.events(after, PAGE_SIZE)
+                streamed = await self.add_brands(page)
             if not page:
                 return
-            passed = [event for event in await self.add_brands(page) if event.event.cursor <= self.position]
+            passed = [event for event in streamed if event.event.cursor <= self.position]
             if batch := [accepted for event in passed if (accepted := listener.accepts(event)) is not None]:
                 yield batch
             if listener.ended_by is not None:
@@ -187,11 +194,20 @@ class EventStream:
         while True:
             await asyncio.sleep(self.recheck_interval)
             for subscriber in {one.subscriber.identity: one.subscriber for one in self.connected}.values():
-                with suppress(StoreError):
-                    if not await subscriber.is_still_valid():
-                        for listener in [*self.connected]:
-                            if listener.subscriber.identity == subscriber.identity:
-                                listener.end(AccessEnded)
+                if not await self.has_access(subscriber):
+                    for listener in [*self.connected]:
+                        if listener.subscriber.identity == subscriber.identity:
+                            listener.end(AccessEnded)
+
+    async def has_access(self, subscriber: Subscriber) -> bool:
+        """Return whether a key or a session is valid, as far as the database says."""
+        try:
+            return await subscriber.is_still_valid()
+        except StoreError:
+            return True
+        except Exception:
+            log.exception("stream.failed", next="the stream of this client ends, and the client connects again")
+            return False
 
     async def read(self) -> None:
         while True:
@@ -199,6 +215,10 @@ class EventStream:
                 count = await self.read_page()
             except StoreError as error:
                 log.info("stream.waiting", error=str(error), next="the stream continues when the database is back")
+                await asyncio.sleep(RETRY_DELAY)
+                continue
+            except Exception:
+                log.exception("stream.failed", next=f"Postino reads the events again in {RETRY_DELAY} s")
                 await asyncio.sleep(RETRY_DELAY)
                 continue
             if count < PAGE_SIZE:

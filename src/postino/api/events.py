@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from functools import lru_cache
@@ -13,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from postino.api.caller import Caller
+from postino.api.concurrency_limits import LimitReached
 from postino.api.context import Context, RequestContext
 from postino.api.event_stream import (
     AccessEnded,
@@ -24,7 +24,8 @@ from postino.api.event_stream import (
     Subscriber,
     limit_to_brands,
 )
-from postino.api.query import choices_parameter, text_parameter
+from postino.api.problems import problem
+from postino.api.query import choices_parameter, parse_digits, text_parameter
 from postino.api.routes import EVENT_STREAM, Routes
 from postino.api.views.fields import to_json
 from postino.errors import StoreError, WrongUse
@@ -32,15 +33,15 @@ from postino.values.auth import Role
 from postino.values.event import Cursor, EventType
 
 routes = Routes("events")
-HEARTBEAT = 15.0  # seconds
+HEARTBEAT = 15.0  # seconds; also in the description below and in docs/api.md
 HEARTBEAT_FRAME = ": heartbeat\n\n"
 CACHED_FRAMES = 256
 SEND_TIMEOUT = 30.0  # seconds
-CURSOR = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
-MAX_CURSOR = 2**63
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+HEADERS = {"X-Accel-Buffering": "no"}
 RECONNECT = "Reconnect with Last-Event-ID, and you miss nothing."
 TOO_SLOW = f"You read too slowly and were disconnected. {RECONNECT}"
+TOO_MANY_STREAMS = "{} has {:,} event streams, which is the maximum. Close one, or raise the setting `api.streams`."
+RETRY_AFTER = 10  # seconds
 STOPPING = f"This server stops. {RECONNECT}"
 UNAVAILABLE = f"The database does not respond. {RECONNECT}"
 ACCESS_ENDED = "Your key or session has ended or was changed. Authenticate again."
@@ -63,13 +64,14 @@ LastEventId = Annotated[
 async def stream_events(context: Context, last_event_id: LastEventId = None) -> StreamingResponse:
     """Stream events.
 
-    Sends Server-Sent Events from now on, or after the event with the given id. The stream does not end by itself. A
-    comment every 15 seconds without an event is a heartbeat.
+    Sends Server-Sent Events from now on, or after the event with the given id. If the server closes the stream, for
+    example because it stops, reconnect with the last id. While there are no events, the stream sends a comment every
+    15 seconds, as a heartbeat.
     """
     after = parse_cursor(last_event_id or context.query[AFTER])
     accepts = make_filter(context.caller, frozenset(context.query[TYPES]))
     frames = render_stream(context.services.events, accepts, after, make_subscriber(context))
-    return EventResponse(frames, media_type=EVENT_STREAM, headers=HEADERS)
+    return EventResponse(frames, context)
 
 
 async def render_stream(
@@ -95,6 +97,10 @@ async def render_stream(
 class EventResponse(StreamingResponse):
     """A stream that ends if the client reads nothing for too long."""
 
+    def __init__(self, frames: AsyncGenerator[str, None], context: RequestContext) -> None:
+        super().__init__(frames, media_type=EVENT_STREAM, headers=HEADERS)
+        self.context = context
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
             async with asyncio.timeout(SEND_TIMEOUT):
@@ -102,8 +108,11 @@ class EventResponse(StreamingResponse):
 
         assert isinstance(self.body_iterator, AsyncGenerator)
         try:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError), self.context.services.streams.enter(self.context.request, self.context.caller):
                 await super().__call__(scope, receive, send_in_time)
+        except LimitReached as reached:
+            detail = TOO_MANY_STREAMS.format(reached.who, reached.most)
+            await problem(429, detail, None, {"Retry-After": str(RETRY_AFTER)})(scope, receive, send)
         finally:
             await self.body_iterator.aclose()
 
@@ -151,7 +160,7 @@ def render_notice(kind: str, message: str) -> str:
 def parse_cursor(text: str | None) -> Cursor | None:
     if text is None:
         return None
-    match = CURSOR.fullmatch(text)
-    if match is None or max(int(match[1]), int(match[2])) >= MAX_CURSOR:
+    xid, seq = (parse_digits(part) for part in text.partition("-")[::2])
+    if xid is None or seq is None:
         raise WrongUse(f"Last-Event-ID must be the id of an event, such as 0-17, not {text[:40]!r}.", "Last-Event-ID")
-    return Cursor(int(match[1]), int(match[2]))
+    return Cursor(xid, seq)

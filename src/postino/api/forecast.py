@@ -13,12 +13,13 @@ from postino.api.context import Context, RequestContext
 from postino.api.models import Name, Strict
 from postino.api.parsing import parse_time
 from postino.api.routes import Routes
+from postino.api.views.forecasts import render_forecast
 from postino.client.types.forecast import ForecastView
 from postino.client.types.schema import Doc
 from postino.errors import WrongUse
 from postino.forecast.forecast import make_forecast
 from postino.forecast.request import ForecastRequest
-from postino.forecast.result import Forecast, render_forecast
+from postino.forecast.result import Forecast
 from postino.forecast.timeline import render_svg
 from postino.values.auth import Role
 from postino.values.time_zones import get_zone
@@ -51,8 +52,8 @@ class ForecastBody(Strict):
 async def create_forecast(body: ForecastBody, context: Context) -> JSONResponse:
     """Create forecast.
 
-    Returns which jobs would run when, up to a given time, and what the other due jobs would wait for. It covers at
-    most 5,000 jobs. Forecasts run one after the other.
+    Returns the jobs that would start up to a given time, with their start, and what the other due jobs would wait
+    for. A forecast covers at most 5,000 jobs. The server computes one forecast at a time.
     """
     notes: list[str] = []
     timezone = get_zone(body.timezone or "UTC")

@@ -9,6 +9,7 @@ from postino.api.context import Context
 from postino.api.models import Name, ReasonBody
 from postino.api.routes import Routes
 from postino.api.views.gates import render_gate
+from postino.client.types import literals
 from postino.client.types.gates import GateView
 from postino.client.types.schema import Doc
 from postino.stores.records import JobFilter
@@ -16,9 +17,7 @@ from postino.values.auth import Role
 from postino.values.gate import Scope
 
 routes = Routes("gates")
-PausedScope = Annotated[
-    Literal["all", "queue", "channel", "brand", "account"], Path(description="What to pause or resume.")
-]
+PausedScope = Annotated[literals.PausedScope, Path(description="What to pause or resume.")]
 CooledScope = Annotated[Literal["channel", "account"], Path(description="What the cooldown applies to.")]
 
 
@@ -28,11 +27,17 @@ class GateBody(ReasonBody):
     name: Annotated[Name, Doc("Name of the queue, channel, brand or account; empty for `all`.")] = ""
 
 
+class CooldownBody(ReasonBody):
+    """The name of the channel or account, and the reason."""
+
+    name: Annotated[Name, Doc("Name of the channel or account.")] = ""
+
+
 @routes.add("POST", "/v1/gates/{scope}/pause", role=Role.EDITOR, all_brands=True, responses={200: GateView})
 async def pause_gate(scope: PausedScope, body: GateBody, context: Context) -> JSONResponse:
     """Pause gate.
 
-    Starts no more jobs of the scope until you resume it. Running jobs continue.
+    Workers start no more jobs of the paused object until you resume it. Running jobs continue.
     """
     app = context.app
     if scope == "channel":
@@ -48,7 +53,7 @@ async def pause_gate(scope: PausedScope, body: GateBody, context: Context) -> JS
 async def resume_gate(scope: PausedScope, body: GateBody, context: Context) -> JSONResponse:
     """Resume gate.
 
-    Starts jobs of a paused scope again and returns the gate.
+    Ends a pause and returns its gate. Workers start jobs of the object again.
     """
     gate_control = context.app.gate_control
     gate = await gate_control.resume(Scope(scope), body.name, reason=body.reason, actor=context.caller.name)
@@ -56,7 +61,7 @@ async def resume_gate(scope: PausedScope, body: GateBody, context: Context) -> J
 
 
 @routes.add("POST", "/v1/gates/{scope}/end-cooldown", role=Role.EDITOR, all_brands=True, responses={200: GateView})
-async def end_cooldown(scope: CooledScope, body: GateBody, context: Context) -> JSONResponse:
+async def end_cooldown(scope: CooledScope, body: CooldownBody, context: Context) -> JSONResponse:
     """End cooldown.
 
     Ends a cooldown early and returns its gate. The network may rate-limit the next request again.

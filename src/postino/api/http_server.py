@@ -1,6 +1,7 @@
 """Serve the API with uvicorn on an open socket until a stop event is set. It installs no signal handlers."""
 
 import asyncio
+import gc
 import logging
 import socket
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ class ApiServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        gc.freeze()  # what was imported stays: each collection during a large request would look through it again
         self.ready()
 
     @contextmanager
@@ -58,7 +60,8 @@ async def serve(
     settings = uvicorn.Config(
         APP, factory=True, log_config=None, access_log=False, server_header=False, ws="none",
         http=connection_class(config.api.read_timeout), timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=int(grace),
+        timeout_graceful_shutdown=int(grace), proxy_headers=bool(config.api.trusted_proxies),
+        forwarded_allow_ips=config.api.trusted_proxies,
     )  # fmt: skip
     settings.load()
     server = ApiServer(settings, ready)

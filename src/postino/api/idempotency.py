@@ -1,15 +1,19 @@
-"""The header `Idempotency-Key`: a repeated request gets the stored response; another request with its key gets 409."""
+"""The header `Idempotency-Key`: a repeated request gets the stored response; another request with its key gets 409.
+
+The store keeps the responses and raises the 409: `stores/operations/stored_responses.py`.
+"""
 
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any, Protocol
 
 from fastapi import Header, Request
 from fastapi.responses import Response
 from pydantic import BaseModel
 
-from postino.api.caller import Caller
+from postino.api.context import RequestContext
 from postino.errors import WrongUse
 from postino.values.post import IdempotentRequest, ResponseRecorder, StoredResponse
 
@@ -42,7 +46,10 @@ async def respond_once(
     render: Render,
     create: Callable[[ResponseRecorder | None], Awaitable[Any]],
 ) -> Response:
-    """Create something and render it. With a key, the response is stored in the same transaction."""
+    """Create something and render it. With a key, the store renders and stores the response in the same transaction.
+
+    `create` returns nothing if a concurrent request with the key was first.
+    """
     if key is None:
         return to_http(render(await create(None)))
     stored = await store.stored_response(key)
@@ -59,15 +66,21 @@ async def respond_once(
     return to_http(stored)
 
 
-def parse_key(request: Request, caller: Caller, key: str | None, body: BaseModel | None) -> IdempotentRequest | None:
-    """Return the caller's key with a fingerprint of the request; None without a key."""
+async def parse_key(context: RequestContext, key: str | None, body: BaseModel | None) -> IdempotentRequest | None:
+    """Return the caller's key with a hash of the request; None without a key."""
     if key is None:
         return None
     if not 0 < len(key) <= MAX_KEY:
         message = f"Idempotency-Key must have 1 to {MAX_KEY} characters, not {len(key)}."
         raise WrongUse(message, "Idempotency-Key")
-    fields = None if body is None else body.model_dump(mode="json")
+    request = context.request
+    size = len(await request.body())
+    request_hash = await context.services.beside_loop.run(partial(compute_request_hash, request, body), size)
+    return IdempotentRequest(context.caller.key, key, request_hash, f"{request.method} {request.url.path}")
+
+
+def compute_request_hash(request: Request, body: BaseModel | None) -> str:
+    """Return a hash of a request, the same however its body is written, and in releases with further fields."""
+    fields = None if body is None else body.model_dump(mode="json", exclude_unset=True)
     text = json.dumps([request.method, request.url.path, fields], sort_keys=True, ensure_ascii=False)
-    return IdempotentRequest(
-        caller.key, key, hashlib.sha256(text.encode()).hexdigest(), f"{request.method} {request.url.path}"
-    )
+    return hashlib.sha256(text.encode()).hexdigest()

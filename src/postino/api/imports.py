@@ -7,7 +7,9 @@ from uuid import UUID
 from fastapi import Path
 from fastapi.responses import JSONResponse
 
+from postino.api.concurrency_limits import LimitReached
 from postino.api.context import Context, RequestContext
+from postino.api.problems import problem
 from postino.api.query import TIMEZONE, flag_parameter, text_parameter
 from postino.api.routes import BodyLimit, Link, Routes
 from postino.api.views.fields import render_fields
@@ -26,6 +28,8 @@ COMMIT = flag_parameter("commit", "Save the posts of a checked file; needs `toke
 TOKEN = text_parameter("token", "The `token` of the response that checked the file.")
 NO_TOKEN = "token is missing: check the file first, without `commit`, and give the `token` of that response."
 UNKNOWN_TOKEN = "token: you have checked no file with this token, or too long ago. Check it again, without `commit`."
+TOO_MANY_IMPORTS = "{} has {} imports in progress, which is the maximum. Wait until one is done. Nothing was changed."
+RETRY_AFTER = 5  # seconds
 OTHER_FILE = "token: this is not the file that was checked. Check this one first, without `commit`."
 
 
@@ -42,9 +46,18 @@ OTHER_FILE = "token: this is not the file that was checked. Check this one first
 async def import_posts(context: Context) -> JSONResponse:
     """Import posts.
 
-    Checks a CSV file and saves nothing (200). With `commit` and the `token` of that response it creates the posts
-    (201); you can repeat this request until it succeeds.
+    Checks a CSV file and saves nothing (200). With `commit=true` and the `token` of that response, creates the posts
+    (201). You can repeat this request until it succeeds.
     """
+    try:
+        with context.services.imports.enter(context.request, context.caller):
+            return await check_or_save(context)
+    except LimitReached as reached:
+        detail = TOO_MANY_IMPORTS.format(reached.who, reached.most)
+        return problem(429, detail, None, {"Retry-After": str(RETRY_AFTER)})
+
+
+async def check_or_save(context: RequestContext) -> JSONResponse:
     app, query, caller = context.app, context.query, context.caller
     file = await context.request.body()
     accounts = await list_visible_accounts(app, caller)
@@ -86,9 +99,25 @@ async def get_checked_import(context: RequestContext, file: bytes) -> Import:
 
 
 def render_import(found: Import) -> ImportView:
-    report = json.loads(found.faults)
-    names = ("id", "state", "token", "timezone", "rows", "looked", "created", "known", "created_at", "changed_at")
-    posts = found.created + found.known if report["posts"] is None else report["posts"]
-    counts = {"posts": posts, "bad": report["bad"], "faults": report["faults"], "more_faults": report["more"]}
+    report = json.loads(found.problems)
+    names = (
+        "id",
+        "state",
+        "token",
+        "timezone",
+        "rows",
+        "processed_rows",
+        "created",
+        "existing",
+        "created_at",
+        "changed_at",
+    )
+    posts = found.created + found.existing if report["posts"] is None else report["posts"]
+    counts = {
+        "posts": posts,
+        "invalid_rows": report["invalid_rows"],
+        "problems": report["problems"],
+        "more_problems": report["more"],
+    }
     view: ImportView = render_fields(found, *names) | counts
     return view

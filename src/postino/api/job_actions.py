@@ -7,13 +7,15 @@ from uuid import UUID
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from postino.api.authorization import authorize_job_type
+from postino.api.caller import Caller
 from postino.api.context import Context, RequestContext
 from postino.api.jobs import LEGACY_PATH
 from postino.api.models import JobId, Name, Reason, ReasonBody, ReplayBody, ResolveBody, Strict
 from postino.api.parsing import parse_verdict
 from postino.api.problems import get_status
 from postino.api.routes import Routes
-from postino.api.views.jobs import render_job
+from postino.api.views.jobs import PayloadBudget, render_job
 from postino.api.visibility import get_editable_job, select_brands
 from postino.client.types.jobs import BulkJobResultView, JobView
 from postino.client.types.schema import Doc
@@ -24,6 +26,7 @@ from postino.stores.records import JobFilter
 from postino.values.auth import Role
 from postino.values.job import Job, State
 from postino.values.outcome import Reject, Retry
+from postino.values.post import POST
 
 routes = Routes("jobs")
 MAX_JOBS = 200
@@ -46,18 +49,21 @@ class JobFilterBody(Strict):
     account: Annotated[Name | None, Doc("Jobs of this account.")] = None
     brand: Annotated[Name | None, Doc("Jobs of this brand.")] = None
     queue: Annotated[str | None, Doc("Jobs of this queue.")] = None
-    before: Annotated[OneId | None, Doc("Only jobs older than this one: the `next_cursor` of the response before.")] = (
-        None
-    )
+    before: Annotated[
+        OneId | None, Doc("Only jobs older than the job with this id: the `next_cursor` of the last response.")
+    ] = None
     limit: Annotated[int, Field(ge=1, le=MAX_JOBS), Doc("Maximum number of jobs.")] = MAX_JOBS
 
 
 class ReplayJobBody(ReplayBody):
     """Options for replaying a failed job."""
 
-    payload: Annotated[Any, Doc("Another payload. Left out: the job keeps its payload.")] = None
+    payload: Annotated[Any, Doc("Another payload, not for posts. Left out: the job keeps its payload.")] = None
 
-    def to_arguments(self) -> dict[str, Any]:
+    def to_arguments(self, caller: Caller, job: Job) -> dict[str, Any]:
+        """Return the arguments of the replay. Raises 403 if the caller may not queue jobs with such a payload."""
+        if "payload" in self.model_fields_set and job.type != POST:
+            authorize_job_type(caller, job.type)
         payload = encode_payload(self.payload) if "payload" in self.model_fields_set else None
         return {"payload": payload, "force": self.force, "reason": self.reason}
 
@@ -67,7 +73,7 @@ class BulkBody(Strict):
 
     action: Annotated[Literal["cancel", "replay", "resolve"], Doc("What to do with each job.")]
     ids: Annotated[Ids | None, Doc("Ids of the jobs.")] = None
-    filter: Annotated[JobFilterBody | None, Doc("The jobs, if you pass no `ids`.")] = None
+    filter: Annotated[JobFilterBody | None, Doc("Selects the jobs, if you pass no `ids`.")] = None
     reason: Annotated[Reason, Doc("The reason, for the audit trail. Required for `resolve`.")] = ""
     force: Annotated[bool, Doc("Replay even jobs with the cause `permanent`, `poison` or `given_up`.")] = False
     verdict: Annotated[Literal["send_again", "give_up"] | None, Doc("For `resolve`: the decision about all jobs.")] = (
@@ -80,7 +86,7 @@ async def run_bulk_action(body: BulkBody, context: Context) -> JSONResponse:
     """Run bulk action.
 
     Cancels, replays or resolves up to 200 jobs and returns the result of each. With a filter, pass `next_cursor` as
-    `filter.before` to continue.
+    `filter.before` to continue. Payloads and results of jobs after the first 2 MB are null in the response.
     """
     ids, cursor = await select_jobs(context, body)
     action = choose_action(context, body)
@@ -97,12 +103,13 @@ async def run_bulk_action(body: BulkBody, context: Context) -> JSONResponse:
     "/v1/jobs/{job_id}/cancel",
     role=Role.EDITOR,
     responses={200: JobView},
-    errors={409: "The job has been sent, may have been sent, or has ended."},
+    errors={409: "The job has ended, has sent or may have sent something, or is running and is not a post."},
 )
 async def cancel_job(job_id: JobId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Cancel job.
 
-    Cancels a pending job of which Postino has sent nothing. This is final.
+    Cancels a pending job of which Postino has sent nothing. Also cancels a running post, as long as Postino cannot have
+    sent a part of it. You cannot undo this.
     """
     await get_editable_job(context.app, context.caller, job_id)
     reason = body.reason if body else ""
@@ -121,9 +128,10 @@ async def replay_job(job_id: JobId, context: Context, body: ReplayJobBody | None
     """Replay job.
 
     Runs a failed job again, with another payload if you pass one. The job keeps its id, its key and its history.
+    The payload of a post cannot be replaced: a replay publishes the content that is recorded for the post.
     """
-    await get_editable_job(context.app, context.caller, job_id)
-    arguments = (body or ReplayJobBody()).to_arguments()
+    job = await get_editable_job(context.app, context.caller, job_id)
+    arguments = (body or ReplayJobBody()).to_arguments(context.caller, job)
     return JSONResponse(render_job(await context.app.replay(job_id, **arguments, actor=context.caller.name)))
 
 
@@ -137,7 +145,7 @@ async def replay_job(job_id: JobId, context: Context, body: ReplayJobBody | None
 async def resolve_job(job_id: JobId, body: ResolveBody, context: Context) -> JSONResponse:
     """Resolve job.
 
-    Records what a person decides about an uncertain job: it succeeded, run it again, or give up.
+    Records what a person decides about an uncertain job: the job succeeded, run it again, or give up.
     """
     await get_editable_job(context.app, context.caller, job_id)
     verdict, actor = parse_verdict(body), context.caller.name
@@ -178,7 +186,7 @@ def choose_action(context: RequestContext, body: BulkBody) -> JobAction:
             return lambda job_id: app.cancel(job_id, **audit)
         return lambda job_id: app.replay(job_id, force=body.force, **audit)
     if body.verdict is None:
-        raise WrongUse("verdict is missing: send_again or give_up. Resolve live jobs one by one.", "verdict")
+        raise WrongUse("verdict is missing: send_again or give_up. Resolve published jobs one by one.", "verdict")
     if not body.reason.strip():
         raise WrongUse("reason: say why; it is stored in the audit trail.", "reason")
     verdict = Retry(body.reason) if body.verdict == "send_again" else Reject(body.reason)
@@ -187,10 +195,11 @@ def choose_action(context: RequestContext, body: BulkBody) -> JobAction:
 
 async def run_each(ids: Sequence[UUID], action: JobAction) -> list[dict[str, Any]]:
     """Run the action on each job in a transaction of its own; a conflict is the result of that job."""
-    results: list[dict[str, Any]] = []
+    results, budget = list[dict[str, Any]](), PayloadBudget()
     for job_id in ids:
         try:
-            results.append({"id": str(job_id), "done": True, "job": render_job(await action(job_id))})
+            job = budget.shorten(await action(job_id))
+            results.append({"id": str(job_id), "done": True, "job": render_job(job)})
         except (Conflict, NotFound) as error:
             results.append(render_failure(job_id, error))
     return results

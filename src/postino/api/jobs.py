@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
+from postino.api.authorization import authorize_job_type
 from postino.api.caller import Caller
 from postino.api.context import Context, RequestContext
 from postino.api.idempotency import IdempotencyKey, make_response, parse_key, respond_once
@@ -31,15 +32,18 @@ from postino.api.views.jobs import render_attempt, render_job
 from postino.api.visibility import choose_brand, get_visible_job, select_brands
 from postino.client.types.jobs import JobDetailsView, JobPreviewView, JobView, QueuedJobView
 from postino.client.types.schema import Doc, Page
-from postino.engine.checks import parse_queue
+from postino.engine.checks import MAX_ATTEMPTS, parse_queue
 from postino.engine.enqueue import enqueue_with_retry
-from postino.engine.explain import evaluate
-from postino.engine.job_spec import JobSpec, build_new_job
+from postino.engine.explain import evaluate, list_handled_types
+from postino.engine.job_spec import JobSpec
 from postino.errors import Conflict, WrongUse
 from postino.publishing.post_request import PAST_TOLERANCE
+from postino.rules.blockers import describe_missing_handler
+from postino.rules.retry import MAX_SECONDS
+from postino.stores.operations.jobs import measure_job
 from postino.stores.records import EnqueuedJob, JobFilter, NewJob
 from postino.values.auth import Role
-from postino.values.job import Job, Queue, State
+from postino.values.job import Job, State
 from postino.values.post import POST, IdempotentRequest, ResponseRecorder, StoredResponse
 from postino.wiring import Postino
 
@@ -49,7 +53,7 @@ POST_TYPE = f"type: {POST!r} is the type of posts. Create posts with `POST /v1/p
 KEY_TAKEN = "idempotency_key: this key is taken on that channel. Choose another one. Nothing was queued."
 STATE = choices_parameter("state", "Only jobs in one of these states, separated by commas.", [*State])
 QUEUE = text_parameter("queue", "Only jobs of this queue: `high`, `default` or `low`.")
-PARENT = id_parameter("parent", "Only jobs that this job has created.", "the id of a job")
+PARENT = id_parameter("parent", "Only jobs that this job has created (its children).", "the id of a job")
 
 
 class JobBody(Strict):
@@ -57,7 +61,11 @@ class JobBody(Strict):
 
     type: Annotated[Name, Doc("Type of the job, which selects its handler.")]
     channel: Annotated[
-        Name | None, Doc("Channel whose cap, circuit breaker and blackouts apply. Left out: the type of the job.")
+        Name | None,
+        Doc(
+            "Channel whose cap, circuit breaker and blackouts apply. Left out: the type of the job. The names of the"
+            " networks that Postino publishes to are reserved for posts (422)."
+        ),
     ] = None
     payload: Annotated[Any, Doc("Input of the handler: any JSON value.")] = None
     run_at: Annotated[
@@ -66,7 +74,10 @@ class JobBody(Strict):
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
     idempotency_key: Annotated[
         Annotated[str, Field(min_length=1, max_length=500)] | None,
-        Doc("A key that is unique for the channel and the account. Postino queues no second job with the same key."),
+        Doc(
+            "A key that is unique for the channel and the account; without an account, for the channel and the brand."
+            " Postino queues no second job with the same key."
+        ),
     ] = None
     queue: Annotated[str | None, Doc("Queue, which sets the priority: `high`, `default` or `low`.")] = None
     account: Annotated[
@@ -76,10 +87,14 @@ class JobBody(Strict):
     user_id: Annotated[Name | None, Doc("Id of the user in your own system, for your own use.")] = None
     correlation_id: Annotated[Name | None, Doc("Correlation id, for your own use.")] = None
     max_attempts: Annotated[
-        int | None, Doc("Maximum number of attempts. Left out: the default of the channel or type.")
+        int | None,
+        Field(json_schema_extra={"minimum": 1, "maximum": MAX_ATTEMPTS}),
+        Doc("Maximum number of attempts. Left out: the default of the channel, else of the type."),
     ] = None
     time_limit: Annotated[
-        float | None, Doc("Maximum seconds per attempt. Left out: the default of the channel or type.")
+        float | None,
+        Field(json_schema_extra={"exclusiveMinimum": 0, "maximum": MAX_SECONDS}),
+        Doc("Maximum seconds per attempt; the time starts again with each step. Left out: the default."),
     ] = None
     preview: Annotated[bool, Doc("Return the job that the request would queue, and queue nothing.")] = False
 
@@ -96,12 +111,16 @@ class JobBody(Strict):
 async def create_job(body: JobBody, context: Context, key: IdempotencyKey = None) -> Response:
     """Create job.
 
-    Queues a job (201). If a job with the same `idempotency_key` exists, the request returns that job unchanged (200).
-    With `preview` it returns the job that it would queue, and queues nothing (200).
+    Queues a job (201). An owner may queue jobs of any type. An API key of another role may queue the types in its
+    `job_types`, and a signed-in editor may queue none. If a job with the same `idempotency_key` exists, returns that
+    job unchanged (200). With `preview`, returns the job that the request would queue, and queues nothing (200).
     """
+    if body.type == POST:
+        raise WrongUse(POST_TYPE, "type")
+    authorize_job_type(context.caller, body.type)
     if body.preview:
         return JSONResponse(await preview_job(context, *await build_job(context, body)))
-    return await queue_job(context, body, parse_key(context.request, context.caller, key, body))
+    return await queue_job(context, body, await parse_key(context, key, body))
 
 
 @routes.add(
@@ -115,11 +134,16 @@ async def create_job(body: JobBody, context: Context, key: IdempotencyKey = None
 async def list_jobs(context: Context) -> JSONResponse:
     """List jobs.
 
-    Returns live and finished jobs, newest first. Posts are jobs of the type `postino.post`.
+    Returns unfinished and finished jobs, newest first. Posts are jobs of the type `postino.post`. A page with large
+    payloads has fewer jobs than `limit`.
     """
     page = await context.app.store.jobs_page(parse_filter(context.query, context.caller))
     cursor = None if page.next is None else str(page.next)
-    return JSONResponse({"data": [render_job(job) for job in page.jobs], "next_cursor": cursor})
+
+    def render() -> JSONResponse:
+        return JSONResponse({"data": [*map(render_job, page.jobs)], "next_cursor": cursor})
+
+    return await context.services.beside_loop.run(render, sum(map(measure_job, page.jobs)))
 
 
 @routes.add("GET", "/v1/jobs/{job_id}", role=Role.VIEWER, responses={200: JobDetailsView})
@@ -135,10 +159,11 @@ async def get_job(job_id: JobId, context: Context) -> JSONResponse:
 
 async def queue_job(context: RequestContext, body: JobBody, key: IdempotentRequest | None) -> Response:
     """Queue a job. A repeated request with the same key is not even validated."""
-    app, notes = context.app, list[str]()
+    app, notes, handled = context.app, list[str](), set[str]()
 
     async def create(once: ResponseRecorder | None) -> Sequence[EnqueuedJob]:
         new, notes[:] = await build_job(context, body)
+        handled.update(await list_handled_types(app.store))
         queued = await enqueue_with_retry(app.store, [new], once=once)
         app.wake([one.job for one in queued])
         return queued
@@ -148,6 +173,8 @@ async def queue_job(context: RequestContext, body: JobBody, key: IdempotentReque
         if not context.caller.can_see(job.brand):
             raise Conflict(KEY_TAKEN)
         all_notes = [*notes, *([] if created else [describe_existing(job)])]
+        if job.state is State.PENDING and job.type not in handled:
+            all_notes.append(f"{describe_missing_handler(job.type)} The job waits until one starts.")
         return make_response(201 if created else 200, render_job(job) | {"notes": all_notes})
 
     return await respond_once(app.store, key, render, create)
@@ -155,8 +182,6 @@ async def queue_job(context: RequestContext, body: JobBody, key: IdempotentReque
 
 async def build_job(context: RequestContext, body: JobBody) -> tuple[NewJob, list[str]]:
     """Return the job of a body, and notes about its time."""
-    if body.type == POST:
-        raise WrongUse(POST_TYPE, "type")
     app, notes = context.app, list[str]()
     run_at = await parse_run_at(app, body.run_at, body.timezone, notes)
     brand = await choose_brand(app, context.caller, body.brand, body.account)
@@ -164,8 +189,7 @@ async def build_job(context: RequestContext, body: JobBody) -> tuple[NewJob, lis
         include={"type", "channel", "queue", "account", "user_id", "correlation_id", "max_attempts", "time_limit"}
     )
     spec = JobSpec(**fields, payload=body.payload, at=run_at, brand=brand, key=body.idempotency_key)
-    handler = app.handlers.get(body.type)
-    return build_new_job(spec, handler.queue if handler else Queue.DEFAULT), notes
+    return app.build_job(spec), notes
 
 
 async def parse_run_at(app: Postino, text: str | None, timezone: str | None, notes: list[str]) -> datetime | None:
@@ -184,7 +208,7 @@ async def preview_job(context: RequestContext, new: NewJob, notes: list[str]) ->
     if known is not None and not context.caller.can_see(known.brand):
         raise Conflict(KEY_TAKEN)
     lane = {"channel": new.channel, "account": new.account, "brand": new.brand, "queue": new.queue}
-    run_at, evaluation = await evaluate(store, **lane, run_at=new.run_at)
+    run_at, evaluation = await evaluate(store, **lane, run_at=new.run_at, brands=context.caller.brands)
     names = ("type", "channel", "queue", "account", "brand", "user_id", "correlation_id", "max_attempts", "time_limit")
     return {
         "preview": True,

@@ -36,7 +36,7 @@ class MediaBody(Strict):
     alt: Annotated[str, Doc("Alternative text for people who cannot see the image.")] = ""
     kind: Annotated[
         Literal["image", "video"] | None,
-        Doc("Kind of file. Left out: the extension of the URL decides; if unknown, `image`."),
+        Doc("Kind of file. Left out: the extension of the URL decides; an unknown extension means `image`."),
     ] = None
 
     @property
@@ -75,20 +75,20 @@ class ContentBody(TextBody):
     publish_until: Annotated[
         str | None, Doc("Time after which Postino does not publish the post; the post fails instead.")
     ] = None
-    at: Annotated[
-        str | None,
-        Doc("When to publish: ISO 8601 with an offset, or local to `timezone`. Left out: now; in an edit, no change."),
-    ] = None
+    at: Annotated[str | None, Doc("When to publish: ISO 8601 with an offset, or local to `timezone`.")] = None
     timezone: Annotated[str | None, Doc("IANA time zone of times without an offset, such as `Europe/Rome`.")] = None
 
 
 class PostBody(ContentBody):
     """A post for one or more accounts."""
 
+    at: Annotated[
+        str | None, Doc("When to publish: ISO 8601 with an offset, or local to `timezone`. Left out: now.")
+    ] = None
     accounts: Annotated[
         Texts,
         Field(json_schema_extra={"minItems": 1, "maxItems": MAX_ACCOUNTS}),
-        Doc("Ids of the accounts that publish it, such as `mastodon:acme`."),
+        Doc("Ids of the accounts that publish the post, such as `mastodon:acme`."),
     ]
     preview: Annotated[bool, Doc("Return the rendered posts, and create nothing.")] = False
     allow_duplicate: Annotated[bool, Doc("Publish even if the account already has a post with the same content.")] = (
@@ -122,9 +122,9 @@ class ResolveBody(Strict):
 
     verdict: Annotated[
         Literal["live", "send_again", "give_up"],
-        Doc("`live`: it was published. `send_again`: it was not published; send it again. `give_up`: it fails."),
+        Doc("`live`: the network published the post. `send_again`: send the post again. `give_up`: let the post fail."),
     ]
     reason: Annotated[
-        str, Field(min_length=1, max_length=MAX_REASON), Doc("How the person found out, for the audit trail.")
+        str, Field(min_length=1, max_length=MAX_REASON), Doc("The reason for the decision, for the audit trail.")
     ]
     remote_id: Annotated[Name | None, Doc("Id of the post on its network; required for `live`.")] = None

@@ -34,25 +34,28 @@ Postino schedules and publishes social-media posts, and never publishes one twic
 
 ## Authentication
 Programs send an API key: `Authorization: Bearer KEY`. Browsers sign in with `POST /v1/login` and send the session
-cookie; their changes also need the header `{CSRF_HEADER}`. A key or user has a role (`viewer`, `editor` or `owner`) and
-access to all brands or to some. What a caller has no access to is reported as missing (404).
+cookie. Every request of a browser other than GET also needs the header `{CSRF_HEADER}`.
+
+## Authorization
+A key or user has a role (`viewer`, `editor` or `owner`), and access to all brands or to some. A request for an object
+of another brand gets 404, as if the object did not exist.
 
 ## Errors
 Errors are problem details (RFC 9457, `application/problem+json`). `detail` is a sentence for people; `field` names the
-wrong field or parameter, and `problems` lists all of them. Unknown fields and parameters are errors. After an error
-nothing was changed.
+wrong field or parameter. If there are several problems, `problems` lists them all. Unknown fields and parameters are
+errors. A refused request changes nothing.
 
 ## Pagination
 Lists return `data` and `next_cursor`. Pass `next_cursor` as `cursor` to get the next page; on the last page it is null.
 `limit` sets the size of a page ({DEFAULT_LIMIT}; at most {MAX_LIMIT}).
 
 ## Rate limits
-Responses carry `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. A request above the limit gets 429 with
-`Retry-After`.
+Responses have the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. A request above the limit
+gets 429 with `Retry-After`.
 
 ## Idempotency
-Send `Idempotency-Key` (1 to {MAX_KEY} characters) with a request that creates something, and you can repeat it safely:
-the same request gets the stored response, another request with the same key gets 409.
+Send `Idempotency-Key` (1 to {MAX_KEY} characters) with a request that creates something. You can then repeat the
+request safely: the same request gets the stored response. Another request with the same key gets 409.
 
 ## Times
 Times in responses are UTC. Times in requests have an offset, or are local to `timezone`.
@@ -76,6 +79,7 @@ TAGS = {
     "blackouts": "Windows of local time in which Postino publishes nothing.",
     "circuits": "Circuit breakers, one per service.",
     "gates": "Pauses and cooldowns.",
+    "database": "Whether Postino sends from its database, which may be a copy or a backup.",
     "queues": "Numbers of waiting and running jobs, and caps.",
     "forecast": "Which jobs would run when.",
     "API keys": "Keys for programs.",
@@ -87,11 +91,11 @@ TAGS = {
 ERRORS: Mapping[int, tuple[str, str]] = {
     400: ("BadRequest", "The body is not JSON in UTF-8."),
     401: ("Unauthorized", "Authentication is missing or invalid."),
-    403: ("Forbidden", "The caller's role or brands are not enough, or a browser sent no CSRF token."),
+    403: ("Forbidden", "The caller's role or brands do not allow the request, or a browser sent no CSRF token."),
     404: ("NotFound", "The object does not exist, or the caller has no access to it."),
     408: ("RequestTimeout", "The body did not arrive in time."),
-    409: ("Conflict", "The state of the thing forbids this."),
-    413: ("ContentTooLarge", "The body is too large."),
+    409: ("Conflict", "The state of the object forbids the request."),
+    413: ("ContentTooLarge", "The body is too large, or the request takes none."),
     422: ("UnprocessableContent", "A field or parameter is wrong; `field` names it."),
     429: ("TooManyRequests", "The rate limit is exceeded; `Retry-After` says when to send the next request."),
     503: ("ServiceUnavailable", "The database does not respond; try again after `Retry-After`."),
@@ -99,12 +103,12 @@ ERRORS: Mapping[int, tuple[str, str]] = {
 COUNT = {"type": "integer", "minimum": 0}
 HEADERS: dict[str, Schema] = {
     "X-Request-Id": {
-        "description": "Id of the request in logs and errors: the one that was sent, or a new one.",
+        "description": "Id of the request in logs and errors: the value of this header in the request, or a new id.",
         "required": True,
         "schema": {"type": "string", "minLength": 1, "maxLength": 128},
     },
-    "RateLimit-Limit": {"description": "How many requests may be sent at once.", "schema": COUNT},
-    "RateLimit-Remaining": {"description": "How many more requests may be sent now.", "schema": COUNT},
+    "RateLimit-Limit": {"description": "Number of requests that the caller may send at once.", "schema": COUNT},
+    "RateLimit-Remaining": {"description": "Number of requests that the caller may send now.", "schema": COUNT},
     "RateLimit-Reset": {"description": "Seconds until the full limit is available again.", "schema": COUNT},
     "Retry-After": {
         "description": "Seconds to wait before the next attempt.",

@@ -6,8 +6,8 @@ from urllib.parse import unquote
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from postino.api.text_checks import BROKEN, BROKEN_CHARACTER
 from postino.errors import WrongUse
+from postino.values.text import INVALID_CHARACTERS, INVALID_CHARACTERS_MESSAGE
 
 ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
 SLASH = "\udc2f"  # stands for an encoded slash until the route is known; decoded text never contains it
@@ -30,5 +30,5 @@ def decode_names(request: Request) -> None:
     names = request.scope["path_params"]
     for name, text in names.items():
         names[name] = str(text).replace(SLASH, "/")
-        if BROKEN.search(names[name]):
-            raise WrongUse(f"{name} {BROKEN_CHARACTER}", name)
+        if INVALID_CHARACTERS.search(names[name]):
+            raise WrongUse(f"{name} {INVALID_CHARACTERS_MESSAGE}", name)

@@ -11,14 +11,12 @@ from postino.api.models import ContentBody, PostId, Reason, ReasonBody, ReplayBo
 from postino.api.parsing import parse_content, parse_timing, parse_verdict
 from postino.api.routes import Routes
 from postino.api.views.posts import render_current_post
-from postino.api.visibility import get_editable_post
+from postino.api.visibility import get_editable_post, load_visible_content
 from postino.client.types.posts import EditedPostView, PostView
 from postino.client.types.schema import Doc
 from postino.errors import Conflict, WrongUse
 from postino.publishing.blackouts import InBlackout
-from postino.publishing.contents import load_content
 from postino.publishing.post_request import UNSET
-from postino.rules.replay import OR_FORCE
 from postino.values.auth import Role
 
 routes = Routes("posts")
@@ -29,7 +27,7 @@ NO_CHANGE = (
 
 
 class EditBody(ContentBody):
-    """The fields to change. Other fields keep their values."""
+    """The fields to change: either `at` or fields of the content. Other fields keep their values."""
 
     reason: Annotated[Reason, Doc("The reason, for the audit trail.")] = ""
 
@@ -45,12 +43,12 @@ class PublishNowBody(ReasonBody):
     "/v1/posts/{post_id}",
     role=Role.EDITOR,
     responses={200: EditedPostView},
-    errors={409: "The post has been sent, or is being sent."},
+    errors={409: "The post is not waiting, or Postino has sent or may have sent a part of it."},
 )
 async def edit_post(post_id: PostId, body: EditBody, context: Context) -> JSONResponse:
     """Edit post.
 
-    Changes the content or the time of a post of which Postino has sent nothing.
+    Changes either the content or the time of a waiting post of which Postino has sent nothing.
     """
     app = context.app
     before = await get_editable_post(app, context.caller, post_id)
@@ -65,7 +63,7 @@ async def edit_post(post_id: PostId, body: EditBody, context: Context) -> JSONRe
             raise WrongUse("at: give a time, or use `publish-now`.", "at")
         await run_on_post(post_id, app.posts.reschedule(post_id, timing.at, context.act(body.reason)))
     else:
-        content = parse_content(body, load_content(before.content))
+        content = parse_content(body, await load_visible_content(app, context.caller, before))
         until_at = timing.until_at if "publish_until" in fields else UNSET
         await run_on_post(
             post_id, app.posts.edit(post_id, content, context.act(body.reason), publish_until_at=until_at)
@@ -80,7 +78,9 @@ async def edit_post(post_id: PostId, body: EditBody, context: Context) -> JSONRe
     "/v1/posts/{post_id}/publish-now",
     role=Role.EDITOR,
     responses={200: PostView},
-    errors={409: "The post is not waiting, or a blackout is in force; then the error names the next free time."},
+    errors={
+        409: "The post is not waiting, or a blackout is in force. For a blackout, the error names the next free time."
+    },
 )
 async def publish_post_now(post_id: PostId, context: Context, body: PublishNowBody | None = None) -> JSONResponse:
     """Publish post now.
@@ -100,12 +100,14 @@ async def publish_post_now(post_id: PostId, context: Context, body: PublishNowBo
     "/v1/posts/{post_id}/cancel",
     role=Role.EDITOR,
     responses={200: PostView},
-    errors={409: "The post has been sent, may have been sent, or has ended."},
+    errors={409: "The post has ended, or Postino has sent or may have sent a part of it."},
 )
 async def cancel_post(post_id: PostId, context: Context, body: ReasonBody | None = None) -> JSONResponse:
     """Cancel post.
 
-    Cancels a post of which Postino has sent nothing. This is final.
+    Cancels a post of which Postino has sent nothing, even while a worker prepares the post. You cannot undo this. The
+    response is 409 once Postino may have sent a part of the post to the network. If the network refuses that part, the
+    post waits again and you can cancel it.
     """
     reason = body.reason if body else ""
     return await run_and_render(
@@ -140,7 +142,7 @@ async def replay_post(post_id: PostId, context: Context, body: ReplayBody | None
 async def resolve_post(post_id: PostId, body: ResolveBody, context: Context) -> JSONResponse:
     """Resolve post.
 
-    Records what a person decides about an uncertain post: it is live, send it again, or give up.
+    Records what a person decides about an uncertain post: the post is live, send it again, or give up.
     """
     how = {"reason": body.reason, "actor": context.caller.name}
     return await run_and_render(context, post_id, lambda: context.app.resolve(post_id, parse_verdict(body), **how))
@@ -162,6 +164,4 @@ async def run_on_post(post_id: UUID, action: Awaitable[object]) -> None:
     except InBlackout:
         raise
     except Conflict as conflict:
-        message = str(conflict).replace(f"Job {post_id}", f"Post {post_id}")
-        advice = "Set `force` if the cause is gone, or create a new post."
-        raise Conflict(message.replace(OR_FORCE, advice)) from conflict
+        raise Conflict(str(conflict).replace(f"Job {post_id}", f"Post {post_id}")) from conflict

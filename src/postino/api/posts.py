@@ -62,6 +62,10 @@ STATES = {status.value: state for state, status in STATUS.items()}
 MAX_SEARCH = 200
 CREATED = CreatedPostsView | CreatedPostView
 CREATED_RESPONSES = {200: CREATED, 201: CREATED, 202: CREATED}
+CONFLICTS = (
+    "The same content still waits or was just published, the idempotency key was used for another request, or a"
+    " blackout is in force."
+)
 STATUS_FILTER = choices_parameter("status", "Only posts with one of these statuses, separated by commas.", [*STATES])
 FLAGS = choices_parameter("flags", "Only posts with one of these flags, separated by commas.", [*Flag])
 FROM = text_parameter("from", "Only posts scheduled at or after this time.")
@@ -76,7 +80,7 @@ FILTERS = (STATUS_FILTER, NETWORK, ACCOUNT, BRAND, FROM, TO, TIMEZONE, TEXT, FLA
 class ValidateBody(PostBody):
     """A post to check. The request accepts an invalid post and lists its problems."""
 
-    accounts: Annotated[Texts, Doc("Ids of the accounts that would publish it.")]
+    accounts: Annotated[Texts, Doc("Ids of the accounts that would publish the post.")]
 
 
 @routes.add(
@@ -84,7 +88,7 @@ class ValidateBody(PostBody):
     "/v1/posts",
     role=Role.EDITOR,
     responses=CREATED_RESPONSES | {200: CREATED | PreviewResultView},
-    errors={409: "The idempotency key was used for another request, or a blackout is in force."},
+    errors={409: CONFLICTS},
     links=(
         Link(201, "/v1/posts/{post_id}", "/posts/0/id"),
         Link(202, "/v1/contents/{content_id}", "/content_id"),
@@ -93,12 +97,13 @@ class ValidateBody(PostBody):
 async def create_post(body: PostBody, context: Context, key: IdempotencyKey = None) -> Response:
     """Create post.
 
-    Schedules a post for each account (201), or publishes it now if `at` is left out (202). If the same posts exist,
-    the request returns them unchanged (200). With `preview` it returns the rendered posts and creates nothing (200).
+    Schedules a post for each account (201), or publishes it now if `at` is left out (202). If all of these posts exist
+    already, with the same content and time, returns them unchanged (200). With `preview`, returns the rendered posts
+    and creates nothing (200).
     """
     if body.preview:
         return await preview_posts(context, body)
-    return await create_posts(context, body, parse_key(context.request, context.caller, key, body))
+    return await create_posts(context, body, await parse_key(context, key, body))
 
 
 @routes.add("POST", "/v1/posts/validate", role=Role.VIEWER, responses={200: ValidationResultView})
@@ -122,7 +127,8 @@ async def validate_post(body: ValidateBody, context: Context) -> JSONResponse:
 async def list_posts(context: Context) -> JSONResponse:
     """List posts.
 
-    Returns posts, newest first. With `from` or `to` the order is by scheduled time, latest first.
+    Returns posts, newest first. With `from` or `to` the order is by scheduled time, latest first. A page with large
+    contents has fewer posts than `limit`.
     """
     query = context.query
     check_network(context.app, query[NETWORK])

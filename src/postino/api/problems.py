@@ -14,22 +14,32 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.text_checks import MAX_NAME
+from postino.api.refusals import log_refusal
 from postino.api.views.posts import render_problems
 from postino.errors import Conflict, NotFound, PostinoError, StoreError, WrongUse
 from postino.publishing.post_validation import InvalidPost
 from postino.values.suggestions import suggest_name
+from postino.values.text import MAX_QUOTED
+from postino.vault.key_file import KeyFileRefused
+from postino.vault.vault import VaultError
 
 log = structlog.get_logger("postino.api")
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
-STATUS: Mapping[type[PostinoError], int] = {WrongUse: 422, NotFound: 404, Conflict: 409, StoreError: 503}
+STATUS: Mapping[type[PostinoError], int] = {
+    WrongUse: 422,
+    NotFound: 404,
+    Conflict: 409,
+    VaultError: 409,
+    StoreError: 503,
+    KeyFileRefused: 503,
+}
 SAFE = ("GET", "HEAD")
 MAX_PROBLEMS = 100  # of one body
 RETRY_AFTER = 5  # seconds, in which a restarted database is back
 INTERNAL_ERROR = "Postino has an internal error; its log has the details. You can send the request again."
 NOT_FOUND = "There is nothing at this URL."
 METHOD_NOT_ALLOWED = "This URL does not support that method."
-SECRETS = frozenset({"credentials", "password"})  # fields whose values are in no message
+SECRETS = frozenset({"credentials", "password", "new_password"})  # fields whose values are in no message
 EXPECTED = {
     "string_type": "a text",
     "bool_type": "true or false",
@@ -86,6 +96,7 @@ async def render_http_error(request: Request, error: HTTPException) -> JSONRespo
     if detail == HTTPStatus(status).phrase:
         detail = {404: NOT_FOUND, 405: METHOD_NOT_ALLOWED}.get(status, detail)
     headers = {**(error.headers or {})}
+    log_refusal(request, status, detail)
     if status == HTTPStatus.METHOD_NOT_ALLOWED and (methods := list_methods(request)):
         headers["Allow"] = ", ".join(sorted(methods))  # of all routes at this path, not only of the first
     return problem(status, detail, None, headers)
@@ -131,7 +142,7 @@ def matches(template: str, path: str) -> bool:
 
 def format_place(place: Sequence[str | int]) -> str:
     """Format the place of a fault as people write it: `media[0].url`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part[:MAX_NAME]}" for part in place[1:])
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part[:MAX_QUOTED]}" for part in place[1:])
     return text.removeprefix(".")
 
 

@@ -1,5 +1,6 @@
 """Query parameters: each is declared once with its name, type, bounds and description, and checked like a body."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -7,15 +8,18 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
-from postino.api.text_checks import BROKEN, BROKEN_CHARACTER
 from postino.errors import WrongUse
 from postino.values.post import PageCursor
 from postino.values.suggestions import suggest_name
+from postino.values.text import INVALID_CHARACTERS, INVALID_CHARACTERS_MESSAGE, MAX_QUOTED
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 MIN_LIMIT, DEFAULT_LIMIT, MAX_LIMIT = 1, 50, 200
 MAX_SHOWN = 40  # characters of a wrong value in an error
+MAX_NUMBER = 2**63 - 1
+WHOLE_NUMBER = re.compile("0|[1-9][0-9]{0,18}")
+ID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,13 +49,13 @@ def parse_query(raw: bytes, parameters: Sequence[Parameter[Any]]) -> QueryValues
     """Parse a query string. Raises WrongUse for unknown, repeated and invalid parameters."""
     known = {parameter.name: parameter for parameter in parameters}
     values: dict[str, Any] = {}
-    # Bytes that are not UTF-8 become lone surrogates, so that they are rejected and not replaced.
+    # Bytes that are not UTF-8 become unpaired surrogates, so that they are rejected and not replaced.
     for name, text in parse_qsl(raw.decode("latin-1"), keep_blank_values=True, errors="surrogateescape"):
         if name not in known:
-            shown = BROKEN.sub("\ufffd", name[:100])
+            shown = INVALID_CHARACTERS.sub("\ufffd", name[:MAX_QUOTED])
             raise WrongUse(f"{shown}: there is no such parameter. {suggest_name(name, [*known])}".rstrip(), shown)
-        if BROKEN.search(text):
-            raise WrongUse(f"{name} {BROKEN_CHARACTER}", name)
+        if INVALID_CHARACTERS.search(text):
+            raise WrongUse(f"{name} {INVALID_CHARACTERS_MESSAGE}", name)
         if name in values:
             raise WrongUse(f"{name} is given twice. Give it once.", name)
         values[name] = known[name].parse(text)
@@ -104,16 +108,21 @@ def parse_flag(name: str, text: str) -> bool:
 
 
 def parse_integer(name: str, text: str, least: int, most: int) -> int:
-    if not text.isascii() or not text.isdigit() or not least <= int(text[:19]) <= most:
+    number = parse_digits(text)
+    if number is None or not least <= number <= most:
         raise WrongUse(f"{name} must be a whole number from {least} to {most}, not {text[:MAX_SHOWN]!r}.", name)
-    return int(text)
+    return number
+
+
+def parse_digits(text: str) -> int | None:
+    """Return a number that is written in its only form, or None: `int` also takes `+1`, `1_0`, `007` and `١`."""
+    return number if WHOLE_NUMBER.fullmatch(text) and (number := int(text)) <= MAX_NUMBER else None
 
 
 def parse_id(name: str, text: str, meaning: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise WrongUse(f"{name} must be {meaning}, not {text[:80]!r}.", name) from None
+    if not ID.fullmatch(text):  # `UUID` also takes braces, underscores and digits of any script
+        raise WrongUse(f"{name} must be {meaning}, not {text[:80]!r}.", name)
+    return UUID(text)
 
 
 def parse_place(text: str | None) -> PageCursor | None:
@@ -122,10 +131,10 @@ def parse_place(text: str | None) -> PageCursor | None:
         return None
     at, _, post_id = text.partition("_")
     try:
-        place = PageCursor(UUID(post_id), datetime.fromisoformat(at))
+        place = PageCursor(parse_id("cursor", post_id, EARLIER), datetime.fromisoformat(at))
         if place.at.tzinfo is None:
             raise ValueError
-    except ValueError:
+    except (ValueError, WrongUse):
         message = f"cursor must be the `next_cursor` of a response to the same query, not {text[:80]!r}."
         raise WrongUse(message, "cursor") from None
     return place

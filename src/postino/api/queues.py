@@ -20,14 +20,17 @@ routes = Routes("queues")
 class CapBody(ReasonBody):
     """How many jobs of a channel may run at once."""
 
-    most: Annotated[int | None, Doc("The cap, across all workers. Null restores the cap from the settings.")]
+    cap: Annotated[
+        int | None, Doc("Maximum number of running jobs, across all workers. Null restores the cap from the settings.")
+    ]
 
 
 @routes.add("GET", "/v1/queues", role=Role.VIEWER, all_brands=True, responses={200: QueuesView})
 async def list_queues(context: Context) -> JSONResponse:
     """List queues.
 
-    Returns how many jobs wait, run and are uncertain by channel and queue, with all closed gates, caps and workers.
+    Returns the number of pending, running and uncertain jobs by channel and queue, with all closed gates, caps and
+    workers.
     """
     overview = await context.app.gate_control.queues()
     return JSONResponse(
@@ -53,7 +56,7 @@ async def set_channel_cap(
     """
     app = context.app
     await app.gate_control.check_channel(channel, app.config.channels)
-    cap = await app.cap(channel, body.most, reason=body.reason, actor=context.caller.name)
+    cap = await app.cap(channel, body.cap, reason=body.reason, actor=context.caller.name)
     return JSONResponse({"channel": channel, "cap": cap})
 
 
@@ -61,7 +64,7 @@ async def set_channel_cap(
 async def dispatch_due_jobs(context: Context) -> JSONResponse:
     """Dispatch due jobs.
 
-    Marks every due job as dispatched and wakes the workers, once. Workers find due jobs without this request; it is
-    for schedulers such as cron.
+    Wakes the workers for every due job, once, and stores the time as `dispatched_at`. Workers find due jobs without
+    this request. Use it with schedulers such as cron.
     """
     return JSONResponse({"dispatched": await context.app.dispatch_due()})

@@ -28,7 +28,7 @@ CURSOR = text_parameter("cursor", "The `next_cursor` of the previous page. Leave
 async def list_quotas(context: Context) -> JSONResponse:
     """List quotas.
 
-    Returns the quotas of each account, ordered by account. Networks without quotas are left out.
+    Returns the quotas of each account, ordered by account. Accounts on networks without quotas are not in the list.
     """
     app, query, limit = context.app, context.query, context.query[LIMIT]
     accounts = [
@@ -67,8 +67,8 @@ def render_quota(account: StoredAccount, quota: Quota, spent: Sequence[QuotaUse]
         "network": account.network,
         "quota": quota.name,
         "whose": to_json(quota.whose),
-        "most": quota.most,
-        "left": count_remaining(quota, spent, now),
+        "limit": quota.most,
+        "remaining": count_remaining(quota, spent, now),
         "free_at": to_json(find_refill_time(quota, spent, min(quota.costs.values()), now)),
         "period_seconds": period,
         "calendar": to_json(quota.calendar),

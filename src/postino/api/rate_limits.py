@@ -5,6 +5,8 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
+from http import HTTPStatus
 from uuid import uuid4
 
 import structlog
@@ -12,8 +14,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.authentication import COOKIE, parse_bearer
+from postino.api.authentication import COOKIE, PROOF, Proof, parse_bearer
 from postino.api.problems import add_unchanged, problem, request_id
+from postino.auth.addresses import group_address
 from postino.rules.api_rate_limit import RateLimitDecision, TokenBucket, take_token
 
 REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
@@ -49,49 +52,54 @@ class RequestIds:
 
 
 class RateLimits:
-    """Limits the requests per second of each API key or session, or of the IP address if there is neither.
+    """Limits the requests per second of each valid API key or session, and of each address without one.
 
-    Counts are kept in this process. A key that is seen for the first time also counts against its address, so that
-    invented keys do not evade the limit.
+    A request with an unknown key counts as one without a key: it counts against its address until the key proves to be
+    valid. Counts are kept in this process.
     """
 
     def __init__(self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.app, self.rate, self.burst, self.clock = app, rate, burst, clock
-        self.allowances: OrderedDict[str, TokenBucket] = OrderedDict()
+        self.credentials: OrderedDict[str, TokenBucket] = OrderedDict()  # only those that were valid
+        self.addresses: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self.rate == 0 or scope["path"].startswith(UNLIMITED):
             await self.app(scope, receive, send)
             return
-        decision = self.decide(scope)
-        headers = self.render_headers(decision)
+        credential, address = hash_credential(scope), group_address(str((scope.get("client") or ("",))[0]))
+        is_known, proof = credential in self.credentials, Proof()
+        decision = self.take(self.credentials, credential) if is_known else self.take(self.addresses, address)
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal decision
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(headers)
+                if proof.accepted and not is_known and credential is not None:
+                    self.give_back(address)
+                    decision = self.take(self.credentials, credential)
+                elif is_known and message["status"] == HTTPStatus.UNAUTHORIZED:
+                    self.credentials.pop(credential or "", None)
+                MutableHeaders(scope=message).update(self.render_headers(decision))
             await send(message)
 
         if decision.allowed:
-            await self.app(scope, receive, send_with_headers)
+            await self.app({**scope, PROOF: proof}, receive, send_with_headers)
             return
         detail = add_unchanged(TOO_MANY.format(self.burst, self.rate, decision.retry_after), scope["method"])
         response = problem(429, detail, None, {"Retry-After": str(decision.retry_after)})
         await response(scope, receive, send_with_headers)
 
-    def decide(self, scope: Scope) -> RateLimitDecision:
-        credential, address = hash_credential(scope), str((scope.get("client") or ("",))[0])
-        if credential is None:
-            return self.take(address)
-        if credential not in self.allowances and not (decision := self.take(address)).allowed:
-            return decision
-        return self.take(credential)
-
-    def take(self, caller: str) -> RateLimitDecision:
-        decision = take_token(self.allowances.pop(caller, None), self.rate, self.burst, self.clock())
-        self.allowances[caller] = decision.bucket
-        if len(self.allowances) > MAX_CALLERS:
-            self.allowances.popitem(last=False)  # the least recent caller has recovered most of its allowance
+    def take(self, buckets: OrderedDict[str, TokenBucket], caller: str | None) -> RateLimitDecision:
+        decision = take_token(buckets.pop(caller or "", None), self.rate, self.burst, self.clock())
+        buckets[caller or ""] = decision.bucket
+        if len(buckets) > MAX_CALLERS:
+            buckets.popitem(last=False)  # the least recent caller has recovered most of its allowance
         return decision
+
+    def give_back(self, address: str) -> None:
+        """Return the token that a valid key took from its address."""
+        if (bucket := self.addresses.get(address)) is not None:
+            self.addresses[address] = replace(bucket, tokens=min(self.burst, bucket.tokens + 1))
 
     def render_headers(self, decision: RateLimitDecision) -> dict[str, str]:
         return {

@@ -6,6 +6,7 @@ Authorization, query checks, body limits, OpenAPI and the test matrices are deri
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from postino.api.query import Parameter
@@ -41,7 +42,7 @@ class Link:
     pointer: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Route:
     """One endpoint. Its name, summary and description come from its function and the function's docstring."""
 
@@ -63,6 +64,10 @@ class Route:
     needs_store: bool = True
     in_schema: bool = True
 
+    @cached_property
+    def takes_body(self) -> bool:
+        return self.body.is_file or "body" in inspect.signature(self.endpoint).parameters
+
     @property
     def is_rate_limited(self) -> bool:
         return not self.path.startswith("/health/")
@@ -75,8 +80,10 @@ class Route:
             statuses |= {401, 422}  # 422: every route rejects unknown query parameters
             if self.role is not Role.VIEWER or self.all_brands or self.method not in SAFE_METHODS:
                 statuses.add(403)  # by role or brands, or because a browser sent no CSRF token
-        if self.method in METHODS_WITH_BODY:
+        if self.takes_body:
             statuses |= {408, 413, 422} if self.body.is_file else {400, 408, 413, 422}
+        elif self.method not in SAFE_METHODS:
+            statuses.add(413)
         if "{" in self.path:
             statuses.add(404)
         if self.is_rate_limited:

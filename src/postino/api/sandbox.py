@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import Body, Path
 from fastapi.responses import JSONResponse, Response
+from pydantic import BeforeValidator
 
 from postino.api.context import Context, RequestContext
-from postino.api.query import NETWORK, Parameter, flag_parameter, parse_integer
+from postino.api.query import NETWORK, Parameter, flag_parameter, parse_digits, parse_integer
 from postino.api.routes import Link, Routes
 from postino.client.types.sandbox import (
     FaultsView,
@@ -26,9 +27,10 @@ from postino.wiring import http_client_factory, no_objection
 
 routes = Routes("sandbox")
 NO_SANDBOX = "This Postino has no sandbox: the setting `sandbox.url` is empty. `postino up` starts one."
-ERRORS = {404: "No sandbox is configured, or it has no such thing."}
+ERRORS = {404: "No sandbox is configured, or the sandbox has no such object."}
 TIMEOUT = timedelta(seconds=10)
-ALL = flag_parameter("all", "Include what happened before the last reset.")
+ALL_POSTS = flag_parameter("all", "Include posts from before the last reset.")
+ALL_FAULTS = flag_parameter("all", "Include faults that no longer occur.")
 AFTER: Parameter[int | None] = Parameter(
     "after",
     "Only posts with a higher number than this.",
@@ -36,7 +38,16 @@ AFTER: Parameter[int | None] = Parameter(
     None,
     {"type": "integer", "minimum": 0},
 )
-FAULT = "What goes wrong: `network`, `fault`, `times` or `rate`, and optionally `endpoint`, `account` and `params`."
+FAULT = "The fault: `network`, `fault`, `times` or `rate`, and optionally `endpoint`, `account` and `params`."
+
+
+def parse_fault_id(text: str) -> int:
+    if (number := parse_digits(text)) is None:
+        raise ValueError("must be a whole number")
+    return number
+
+
+FaultId = Annotated[int, BeforeValidator(parse_fault_id), Path(description="Id of the fault.")]
 
 
 @routes.add(
@@ -44,7 +55,7 @@ FAULT = "What goes wrong: `network`, `fault`, `times` or `rate`, and optionally 
     "/v1/sandbox/published",
     role=Role.VIEWER,
     all_brands=True,
-    query=(ALL, AFTER, NETWORK),
+    query=(ALL_POSTS, AFTER, NETWORK),
     responses={200: SandboxPostsView},
     errors=ERRORS,
 )
@@ -67,7 +78,7 @@ async def list_sandbox_posts(context: Context) -> Response:
 async def list_sandbox_networks(context: Context) -> Response:
     """List sandbox networks.
 
-    Returns the simulated networks with their endpoints, and the faults that can be injected.
+    Returns the simulated networks with their endpoints, and the faults that the sandbox can inject.
     """
     return await forward(context, "networks")
 
@@ -83,7 +94,7 @@ async def list_sandbox_networks(context: Context) -> Response:
 async def list_sandbox_calls(context: Context) -> Response:
     """List sandbox calls.
 
-    Returns how many requests the simulated networks got, and how many at once.
+    Returns the number of requests to the simulated networks, and the highest number of concurrent requests.
     """
     return await forward(context, "calls")
 
@@ -93,14 +104,14 @@ async def list_sandbox_calls(context: Context) -> Response:
     "/v1/sandbox/faults",
     role=Role.VIEWER,
     all_brands=True,
-    query=(ALL,),
+    query=(ALL_FAULTS,),
     responses={200: FaultsView},
     errors=ERRORS,
 )
 async def list_faults(context: Context) -> Response:
     """List faults.
 
-    Returns the faults that the sandbox injects; with `all` also those that are used up.
+    Returns the faults that the sandbox injects. With `all=true`, returns also faults that no longer occur.
     """
     return await forward(context, "faults")
 
@@ -147,7 +158,7 @@ async def delete_faults(context: Context) -> Response:
     responses={200: RemovedFaultsView},
     errors=ERRORS,
 )
-async def delete_fault(fault_id: Annotated[int, Path(description="Id of the fault.")], context: Context) -> Response:
+async def delete_fault(fault_id: FaultId, context: Context) -> Response:
     """Delete fault.
 
     Removes one fault.
@@ -166,7 +177,7 @@ async def delete_fault(fault_id: Annotated[int, Path(description="Id of the faul
 async def reset_sandbox(context: Context) -> Response:
     """Reset sandbox.
 
-    Starts a new epoch: the simulated networks have no posts and no faults.
+    Starts a new epoch: the simulated networks begin again, without posts and faults.
     """
     return await forward(context, "reset", {})
 

@@ -16,6 +16,7 @@ from postino.api import (
     brands,
     calendar,
     circuits,
+    database,
     dead_letters,
     drafts,
     events,
@@ -41,8 +42,8 @@ from postino.api import (
 from postino.api.api_key_file import read_or_create_key
 from postino.api.authentication import Authenticator, EarlyAuthentication, KeyAuthenticator
 from postino.api.authorization import authorize
-from postino.api.body_limits import BodyLimits
-from postino.api.caller import ANONYMOUS
+from postino.api.body_limits import BodyLimits, ParsedBodyRoute
+from postino.api.caller import ANONYMOUS, CALLER
 from postino.api.context import RequestContext, Services
 from postino.api.header_checks import HeaderChecks
 from postino.api.openapi import DocumentedApi
@@ -52,6 +53,7 @@ from postino.api.problems import InternalErrors, add_error_handlers
 from postino.api.query import parse_query
 from postino.api.rate_limits import RateLimits, RequestIds
 from postino.api.routes import Route
+from postino.api.security_headers import SecurityHeaders
 from postino.api.status_page import page
 from postino.config import Config
 from postino.errors import StoreUnreachable
@@ -62,8 +64,8 @@ GZIP_MIN_BYTES = 2000
 GZIP_LEVEL = 4  # nearly as small as 9, in a third of the time
 MODULES = (
     posts, post_actions, drafts, calendar, imports, accounts, jobs, job_actions, dead_letters, uncertain, brands,
-    workers, quotas, stats, events, sandbox, explain, blackouts, circuits, gates, queues, forecast, api_keys, users,
-    audit, sign_in_links, sessions, health, page,
+    workers, quotas, stats, events, sandbox, explain, blackouts, circuits, gates, database, queues, forecast, api_keys,
+    users, audit, sign_in_links, sessions, health, page,
 )  # fmt: skip
 ROUTES: tuple[Route, ...] = (*(route for module in MODULES for route in module.routes), *openapi_routes)
 PUBLIC_PATHS = frozenset(route.path for route in ROUTES if route.role is None)
@@ -81,6 +83,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     app.add_middleware(InternalErrors)
     app.add_middleware(HeaderChecks)
     app.add_middleware(RequestIds)
+    app.add_middleware(SecurityHeaders)
     return app
 
 
@@ -95,12 +98,15 @@ def build_app(postino: Postino, authenticator: Authenticator, routes: Sequence[R
         await postino.close()
 
     app = DocumentedApi(routes, lifespan=run)
+    app.router.route_class = ParsedBodyRoute
     add_error_handlers(app)
+    app.state.refusals = postino.refusals
     services = Services(postino)
     for route in routes:
         add_route(app, route, make_preparation(route, postino, services, authenticator))
-    limits = {route.path: route.body for route in routes}
-    app.add_middleware(BodyLimits, read_timeout=postino.config.api.read_timeout, limits=limits)
+    app.add_middleware(
+        BodyLimits, read_timeout=postino.config.api.read_timeout, routes=routes, beside=services.beside_loop
+    )
     app.add_middleware(PathEncoding)
     return app
 
@@ -130,7 +136,7 @@ def make_preparation(
     async def prepare(request: Request) -> None:
         caller = ANONYMOUS
         if route.role is not None:
-            caller = await authenticator.authenticate(request)
+            caller = request.scope[CALLER] = await authenticator.authenticate(request)
             authorize(caller, route)
         decode_names(request)
         if route.needs_store:

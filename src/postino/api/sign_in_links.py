@@ -2,7 +2,6 @@
 
 from fastapi.responses import JSONResponse
 
-from postino.api.api_keys import NO_STORE
 from postino.api.context import Context
 from postino.api.models import ReasonBody
 from postino.api.routes import Routes
@@ -22,4 +21,4 @@ async def create_sign_in_link(user_id: UserId, context: Context, body: ReasonBod
     """
     user = await context.app.store.user(user_id)
     token = await context.app.sign_in.create_link(user_id, context.act(body.reason if body else ""))
-    return JSONResponse({"name": user.name, "path": f"/sign-in?token={token}"}, headers=NO_STORE)
+    return JSONResponse({"name": user.name, "path": f"/sign-in?token={token}"})

@@ -43,7 +43,7 @@ NOT_UNCERTAIN = "The job is not uncertain."
 async def list_uncertain_jobs(context: Context) -> JSONResponse:
     """List uncertain jobs.
 
-    Returns uncertain jobs, newest first, at most 50 per page.
+    Returns uncertain jobs, newest first, at most 50 per page, and fewer if their payloads are large.
     """
     query = context.query
     limit = min(query[LIMIT], MAX_LISTED)
@@ -54,11 +54,11 @@ async def list_uncertain_jobs(context: Context) -> JSONResponse:
         account=query[ACCOUNT],
         brands=select_brands(context.caller, query[BRAND]),
         before=query[CURSOR],
-        limit=limit + 1,
+        limit=limit,
     )
-    jobs = await context.app.store.jobs(criteria)
-    cursor = str(jobs[limit - 1].id) if len(jobs) > limit else None
-    data = [await render_uncertain_job(context.app, job) for job in jobs[:limit]]
+    page = await context.app.store.jobs_page(criteria)
+    cursor = None if page.next is None else str(page.next)
+    data = [await render_uncertain_job(context.app, job) for job in page.jobs]
     return JSONResponse({"data": data, "next_cursor": cursor})
 
 
@@ -85,13 +85,13 @@ async def get_uncertain_job(job_id: JobId, context: Context) -> JSONResponse:
     "/v1/uncertain/{job_id}/lookup",
     role=Role.EDITOR,
     responses={200: LookupResultView},
-    errors={409: NOT_UNCERTAIN},
+    errors={409: f"{NOT_UNCERTAIN} Or the database may be a copy or a backup, so Postino asks no network."},
 )
 async def look_up_uncertain_job(job_id: JobId, context: Context) -> JSONResponse:
     """Look up uncertain job.
 
-    Searches the network for the post: `found` with the candidates, `not_found` or `cannot_tell`. The request changes
-    nothing; use `POST /v1/jobs/{job_id}/resolve` to record the result.
+    Searches the network for the post. `result` is `found` (then `candidates` lists the posts), `not_found` or
+    `cannot_tell`. The request changes nothing; use `POST /v1/jobs/{job_id}/resolve` to record the result.
     """
     app = context.app
     job = await get_editable_job(app, context.caller, job_id)
@@ -120,4 +120,4 @@ def check_uncertain(job: Job) -> None:
 
 def render_lookup_result(result: PostLookup) -> LookupResultView:
     candidates: list[LookupCandidateView] = [{"remote_id": one.remote_id, "url": one.url} for one in result.candidates]
-    return {"sighting": to_json(result.kind), "why": result.why, "candidates": candidates}
+    return {"result": to_json(result.kind), "reason": result.why, "candidates": candidates}

@@ -3,13 +3,18 @@
 from uuid import UUID
 
 from postino.api.caller import Caller
+from postino.api.views.posts import MAX_POSTS
 from postino.errors import Conflict, NotFound, WrongUse
+from postino.publishing.contents import load_content
 from postino.publishing.suggestions import describe_unknown_account
+from postino.rules.rendering import limit_to_networks
 from postino.stores.records import DeadLetter
+from postino.values.content import Content
 from postino.values.job import Job, no_dead_letter, no_job
 from postino.values.post import (
     POST,
     Draft,
+    PostFilter,
     StoredAccount,
     StoredPost,
     describe_missing_account,
@@ -41,6 +46,15 @@ async def get_editable_post(app: Postino, caller: Caller, post_id: UUID) -> Stor
     post = await get_visible_post(app, caller, post_id)
     await check_account_brand(app, post.job, caller)
     return post
+
+
+async def load_visible_content(app: Postino, caller: Caller, post: StoredPost) -> Content:
+    """Return a post's content without what only concerns posts of other brands, such as their overrides."""
+    content = load_content(post.content)
+    if caller.brands is None:
+        return content
+    posts = await app.posts.list(PostFilter(content_id=post.content_id, brands=caller.brands, limit=MAX_POSTS))
+    return limit_to_networks(content, {one.job.channel for one in posts})
 
 
 async def get_visible_draft(app: Postino, caller: Caller, draft_id: UUID) -> Draft:

@@ -12,8 +12,6 @@ from postino.api.context import Context
 from postino.api.routes import Routes
 
 routes = Routes("status page")
-HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
-NO_RESOURCES = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 FOLDER = Path(__file__).parent
 
 
@@ -24,7 +22,7 @@ async def get_status_page(context: Context) -> HTMLResponse:
     Returns an HTML page without data; its script asks the API with the key that the visitor enters.
     """
     text, policy = render_page(context.app.config.sandbox.url)
-    return HTMLResponse(text, headers=HEADERS | {"Content-Security-Policy": policy})
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 
 def render_message(status: int, title: str, *sentences: str) -> HTMLResponse:
@@ -33,7 +31,7 @@ def render_message(status: int, title: str, *sentences: str) -> HTMLResponse:
     title = html.escape(title)
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     text = f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{title}</h1>{paragraphs}</body></html>'
-    return HTMLResponse(text, status, HEADERS | {"Content-Security-Policy": NO_RESOURCES})
+    return HTMLResponse(text, status)
 
 
 @cache

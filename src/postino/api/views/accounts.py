@@ -3,7 +3,7 @@
 from postino.api.views.fields import to_json
 from postino.client.types.accounts import AccountView
 from postino.config import redact_url
-from postino.publishing.accounts import SANDBOX
+from postino.values.base_url import SANDBOX
 from postino.values.post import StoredAccount
 
 
@@ -18,6 +18,7 @@ def render_account(account: StoredAccount) -> AccountView:
         "brand": account.brand,
         "remote_id": account.remote_id,
         "base_url": account.base_url if is_sandbox else redact_url(account.base_url),
+        "service": account.service,
         "sandbox": is_sandbox,
         "created_at": to_json(account.created_at),
     }

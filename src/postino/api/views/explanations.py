@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from postino.api.views.fields import render_fields, to_json
+from postino.api.views.fields import omit, render_fields, to_json
 from postino.client.types.explain import BlockerView, ExplanationView
 from postino.rules.blockers import Blocker
 from postino.rules.explain import Evaluation, Explanation
@@ -19,7 +19,7 @@ def render_explanation(explanation: Explanation) -> ExplanationView:
 
 
 def render_blocker(blocker: Blocker) -> BlockerView:
-    view: BlockerView = render_fields(blocker)
+    view: BlockerView = omit(render_fields(blocker), "ending")
     return view
 
 

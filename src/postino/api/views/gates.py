@@ -22,7 +22,7 @@ def render_blackout(blackout: Blackout) -> dict[str, Any]:
 
 
 def render_blackout_impact(impact: BlackoutPreview) -> dict[str, Any]:
-    return {"shifts": [render_fields(it) for it in impact.first], "more": impact.more, "unlooked": impact.unlooked}
+    return {"shifts": [render_fields(it) for it in impact.first], "more": impact.more, "complete": impact.complete}
 
 
 def render_circuit(breaker: Breaker) -> CircuitView:

@@ -2,12 +2,17 @@
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
+
+from pydantic_core import from_json
 
 from postino.api.views.fields import omit, render_fields, to_json
 from postino.client.types.dead_letters import DeadLetterDetailsView, DeadLetterView
 from postino.client.types.jobs import JobView
 from postino.client.types.ledger import TracedAttemptView
+from postino.stores.operations.jobs import measure_job
+from postino.stores.operations.pagination import MAX_PAGE_BYTES
 from postino.stores.records import Attempt, DeadLetter
 from postino.values.job import Job
 
@@ -19,6 +24,17 @@ def render_job(job: Job) -> JobView:
     view = render_fields(job) | {"payload": render_payload(job.payload)}
     job_view: JobView = omit(view | {name: parse_stored(view[name]) for name in STORED_JSON}, "token")
     return job_view
+
+
+class PayloadBudget:
+    """Shortens the jobs of one response: after the bytes of a page, their payloads and results are null."""
+
+    def __init__(self) -> None:
+        self.left = MAX_PAGE_BYTES
+
+    def shorten(self, job: Job) -> Job:
+        self.left -= measure_job(job)
+        return job if self.left >= 0 else replace(job, payload=b"null", result=None)
 
 
 def render_attempt(attempt: Attempt) -> TracedAttemptView:
@@ -50,11 +66,9 @@ def render_dead_letter_summary(letter: DeadLetter) -> DeadLetterView:
 def render_payload(stored: bytes) -> Any:
     """Return the parsed payload if it is valid JSON, else its bytes in base64."""
     try:
-        value = json.loads(stored)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
+        return from_json(stored, allow_inf_nan=False)
+    except ValueError:
         return {"base64": base64.b64encode(stored).decode()}
-    return value
 
 
 def parse_stored(text: str | None) -> Any:

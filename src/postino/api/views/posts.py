@@ -25,13 +25,14 @@ from postino.rules.post_status import (
     compute_content_status,
     compute_post_status,
 )
+from postino.rules.rendering import limit_to_networks
 from postino.stores.records import Attempt
 from postino.values.content import Content, ContentOverride, MediaRef, Problem
 from postino.values.gate import Gate
 from postino.values.job import Job, State
 from postino.values.ledger import Ledger, ReceiptEntry
 from postino.values.post import AccountState, PageCursor, PostFilter, SavedPost, StoredPost
-from postino.wiring import Postino, max_attempts
+from postino.wiring import Postino, get_post_max_attempts
 
 MAX_POSTS = 1000  # of one content
 MAX_PAGES, PAGE_SIZE = 5, 200  # that one response searches for posts with a flag
@@ -53,7 +54,7 @@ class PostViews:
         return cls(app, closed_gates, known.blackouts, now)
 
     def get_status(self, post: StoredPost) -> StatusReport:
-        return derive_status(post, self.gates, max_attempts(self.app.config, post.job.channel), self.now)
+        return derive_status(post, self.gates, get_post_max_attempts(self.app.config, post.job.channel), self.now)
 
     def render(self, post: StoredPost) -> PostView:
         return render_post(post, self.get_status(post))
@@ -101,7 +102,10 @@ class PostViews:
         if not posts:
             raise NotFound(f"Content {content_id} does not exist, or no post has it.")
         statuses = [self.get_status(post).status for post in posts]
-        return render_content(content_id, posts[0].content) | {
+        content = load_content(posts[0].content)
+        if brands is not None:
+            content = limit_to_networks(content, {post.job.channel for post in posts})
+        return render_content(content_id, content) | {
             "status": compute_content_status(statuses).value,
             "posts": [self.render(post) for post in posts],
         }
@@ -113,17 +117,17 @@ async def render_current_post(app: Postino, post: StoredPost) -> PostView:
 
 def list_states(flags: frozenset[Flag]) -> frozenset[State]:
     """Return the states in which a post can have one of these flags."""
-    live = {State.PENDING, State.RUNNING} if flags else set(State)
-    return frozenset(live | ({State.COMPLETED} if Flag.LATE in flags else set()))
+    states = {State.PENDING, State.RUNNING} if flags else set(State)
+    return frozenset(states | ({State.COMPLETED} if Flag.LATE in flags else set()))
 
 
-def render_post(post: StoredPost, standing: StatusReport) -> PostView:
+def render_post(post: StoredPost, report: StatusReport) -> PostView:
     job = post.job
     return {
         "id": str(job.id),
-        "status": to_json(standing.status),
-        "flags": [to_json(flag) for flag in standing.flags],
-        "reasons": {to_json(flag): reason for flag, reason in standing.flags.items()},
+        "status": to_json(report.status),
+        "flags": [to_json(flag) for flag in report.flags],
+        "reasons": {to_json(flag): reason for flag, reason in report.flags.items()},
         "network": job.channel,
         "account": to_json(job.account),
         "content_id": str(post.content_id),
@@ -148,19 +152,18 @@ def render_history(attempts: Sequence[Attempt], ledger: Ledger) -> dict[str, Any
         "history": [omit(render_fields(attempt), "trace", "error_class") for attempt in attempts],
         "steps": [omit(render_fields(step), "result", "position") for step in ledger.steps],
         "intents": [omit(render_fields(intent), "position") for intent in ledger.intents],
-        "receipts": [render_receipt(fact) for fact in ledger.receipts],
+        "receipts": [render_receipt(entry) for entry in ledger.receipts],
     }
 
 
-def render_receipt(fact: ReceiptEntry) -> ReceiptView:
-    receipt = fact.receipt
+def render_receipt(entry: ReceiptEntry) -> ReceiptView:
+    receipt = entry.receipt
     remote = {"remote_id": receipt and receipt.remote_id, "url": receipt and receipt.url}
-    view: ReceiptView = omit(render_fields(fact), "receipt") | remote
+    view: ReceiptView = omit(render_fields(entry), "receipt") | remote
     return view
 
 
-def render_content(content_id: UUID, stored: str) -> dict[str, Any]:
-    content = load_content(stored)
+def render_content(content_id: UUID, content: Content) -> dict[str, Any]:
     return {
         "id": str(content_id),
         **render_content_fields(content),
@@ -256,7 +259,7 @@ def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | N
         attempts=job.attempts,
         max_attempts=max_attempts if job.max_attempts is None else job.max_attempts,
         deferral_reason=job.deferral_reason or describe_gate(job, gates),
-        token_expired=post.account_state in (AccountState.TOKEN_EXPIRED, AccountState.SUSPENDED),
+        token_expired=post.account_state in (AccountState.TOKEN_EXPIRED, AccountState.SUSPENDED, AccountState.LOCKED),
     )
     return compute_post_status(facts, now)
 

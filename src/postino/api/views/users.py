@@ -11,7 +11,8 @@ def render_api_key(key: ApiKey) -> ApiKeyView:
         "name": key.name,
         "prefix": key.prefix,
         "role": to_json(key.role),
-        "brands": render_brands(key.brands),
+        "brands": render_names(key.brands),
+        "job_types": render_names(key.job_types),
         "created_by": key.created_by,
         "created_at": to_json(key.created_at),
         "expires_at": to_json(key.expires_at),
@@ -24,12 +25,12 @@ def render_user(user: User) -> UserView:
         "id": str(user.id),
         "name": user.name,
         "role": to_json(user.role),
-        "brands": render_brands(user.brands),
+        "brands": render_names(user.brands),
         "has_password": user.password is not None,
         "created_by": user.created_by,
         "created_at": to_json(user.created_at),
     }
 
 
-def render_brands(brands: frozenset[str] | None) -> list[str] | None:
-    return None if brands is None else sorted(brands)
+def render_names(names: frozenset[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
