@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from postino.stores.records import AuditContext
+from postino.values.post import AccountState
 from tests.cli.conftest import Postino
 from tests.cli.local_queue import LocalQueue
 
@@ -66,6 +68,17 @@ def test_errors_contain_no_credentials(
     assert (answer.code, answer.out) == (2, "")
     assert message in answer.err
     assert SECRET not in answer.err
+
+
+def test_suspended_account_is_resumed_and_an_active_one_is_not(postino: Postino, tmp_path: Path, folder: Path) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps({"bot_token": "1:t", "chat_id": "@ada"}))
+    postino("accounts", "add", "telegram", "ada", "--credentials", file)
+    act, state = AuditContext("postino", "kicked"), AccountState.SUSPENDED
+    LocalQueue(folder).perform(lambda app: app.store.set_account_state("telegram:ada", state, "kicked", act))
+    resumed = postino("accounts", "resume", "telegram:ada", "--reason", "back in the chat", "--json")
+    assert (resumed.code, resumed.json["state"]) == (0, "active")
+    assert postino("accounts", "resume", "telegram:ada").code == 4
 
 
 def test_known_account_is_reconnected_and_unknown_is_not_found(postino: Postino, tmp_path: Path, folder: Path) -> None:

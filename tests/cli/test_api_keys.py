@@ -34,6 +34,19 @@ def test_key_is_shown_once_listed_by_prefix_and_removed(postino: Postino, folder
     assert postino("keys", "list", "--json").json["data"] == []
 
 
+def test_key_with_job_types(postino: Postino) -> None:
+    added = postino(
+        "keys", "add", "snaps", "--role", "editor", "--job-type", "snap.b", "--job-type", "snap.a", "--json"
+    )
+    assert added.json["job_types"] == ["snap.a", "snap.b"]
+    postino("keys", "add", "posts", "--role", "editor")
+    postino("keys", "add", "boss", "--role", "owner")
+    table = postino("keys", "list").out
+    assert [name in table for name in ("snap.a, snap.b", "none", "all")] == [True] * 3
+    refused = postino("keys", "add", "reader", "--role", "viewer", "--job-type", "snap.a")
+    assert (refused.code, "a viewer queues no jobs" in refused.err) == (2, True), refused
+
+
 def test_json_output(postino: Postino) -> None:
     added = postino("keys", "add", "ci", "--role", "viewer", "--expires", "2099-01-01T00:00Z", "--json").json
     assert added["key"].startswith(added["prefix"])

@@ -38,7 +38,7 @@ def test_blackout_is_added_listed_and_removed(local_queue: LocalQueue, bruno: st
     assert added.code == 0, added
     assert added.rows[:2] == [
         "Nothing is published: Saturday and Sunday 22:00–07:00 Europe/Rome, for brand acme.",
-        "It delays no pending job.",
+        "The blackout delays no pending job.",
     ]
     [row] = postino("blackouts", "list").rows[1:]
     wanted, *rest = row.split()
@@ -79,18 +79,18 @@ def test_scope_is_derived_from_options(
         ([*NIGHT, "--brand", "a", "--channel", "instagram"], "scope", "Pass exactly one of --all"),
         ([*NIGHT, "--brand", "a", "--all"], "scope", "Pass exactly one of --all"),
         ([*NIGHT, "--scope", "brand", "--all"], "scope", "--scope 'brand' contradicts --all"),
-        ([*NIGHT, "--scope", "planet"], "scope", "--scope is 'planet': it is one of all, channel"),
-        ([*NIGHT, "--scope", "brand"], "brand", "--brand is missing: --scope is 'brand', so say which."),
+        ([*NIGHT, "--scope", "planet"], "scope", "--scope is 'planet'. Use one of: all, channel"),
+        ([*NIGHT, "--scope", "brand"], "brand", "--brand is missing. It is required with --scope 'brand'."),
         (
             [*NIGHT, "--scope", "all", "--brand", "a"],
             "brand",
-            "--scope is 'all', which leaves no room for --brand 'a': leave that out, or make --scope 'brand'.",
+            "--brand 'a' does not apply to --scope 'all'. Leave --brand out, or set --scope to 'brand'.",
         ),
         ([*NIGHT, "--channel", "instagrm"], "channel", "--channel: there is no channel 'instagrm'. Did you mean ins"),
         ([*NIGHT, "--all", "--days", "someday"], "days", "--days: 'someday' is not a day"),
         ([*NIGHT, "--all", "--timezone", "Europe/Rom"], "timezone", "Europe/Rome"),
-        ([*NIGHT, "--all", "--from", "25:00"], "from", "--from is '25:00': write HH:MM"),
-        (["--all", "--from", "22:00", "--timezone", "UTC"], "to", "--to is missing: write HH:MM"),
+        ([*NIGHT, "--all", "--from", "25:00"], "from", "--from is '25:00'. Write HH:MM"),
+        (["--all", "--from", "22:00", "--timezone", "UTC"], "to", "--to is missing. Write HH:MM"),
         (["--all", "--from", "22:00", "--to", "23:00"], "timezone", "--timezone is missing"),
         ([*NIGHT, "--all"], "yes", "Pass --yes to save, or --dry-run to see the effect. Nothing was saved."),
     ],
@@ -141,11 +141,11 @@ def test_invalid_day_is_rejected_by_name(part: str) -> None:
 
 def test_dry_run_shows_delayed_jobs_and_saves_nothing(local_queue: LocalQueue, bruno: str, postino: Postino) -> None:
     noon = (datetime.now(UTC) + timedelta(days=2)).replace(hour=12, minute=0, second=0, microsecond=0)
-    job = local_queue.enqueue(channel="bluesky", account=bruno, brand="acme", at=noon)
+    job = local_queue.enqueue(channel="letters", account=bruno, brand="acme", at=noon)
     words = ["--brand", "acme", "--from", "11:30", "--to", "14:00", "--timezone", "UTC", "--dry-run"]
     shown = postino("blackouts", "add", *words)
     [row] = [line.split() for line in shown.rows if str(job.id) in line]
-    assert row[1:] == ["bluesky", bruno, f"{noon:%Y-%m-%d}T12:00:00Z", f"{noon:%Y-%m-%d}T14:00:00Z"]
+    assert row[1:] == ["letters", bruno, f"{noon:%Y-%m-%d}T12:00:00Z", f"{noon:%Y-%m-%d}T14:00:00Z"]
     assert shown.rows[-1] == "Nothing was saved."
     body = postino("blackouts", "add", *words, "--json").json
     assert (body["saved"], body["more"], [it["job_id"] for it in body["shifts"]]) == (False, 0, [str(job.id)])
@@ -195,8 +195,9 @@ def interrupt(process: subprocess.Popen[bytes], terminal: int) -> bytes:
     result = b""
     for _ in range(20):
         process.send_signal(signal.SIGINT)
-        if select.select([terminal], [], [], 0.5)[0] and (part := read_from(terminal)):
-            result += part
+        if select.select([terminal], [], [], 0.5)[0]:
+            result += read_from(terminal)
+        if b"\n" in result:  # not only the end of the prompt
             break
     return result
 
@@ -230,10 +231,10 @@ def test_post_scheduled_in_blackout_says_when_it_goes_out(
     postino("blackouts", "add", "--account", bruno, *NIGHT, "--yes")
     planned = postino("post", "Hello", "--to", bruno, "--at", "2035-06-01T23:00", "--timezone", "Europe/Rome")
     assert planned.code == 0
-    assert "it goes out at 2035-06-02T05:00:00Z" in planned.err
+    assert "the post goes out at 2035-06-02T05:00:00Z" in planned.err
     [job] = local_queue.perform(lambda app: app.store.jobs(JobFilter()))
     moved = postino("posts", "reschedule", job.id, "--at", "2035-06-03T23:00", "--timezone", "Europe/Rome")
-    assert "it goes out at 2035-06-04T05:00:00Z" in moved.err
+    assert "the post goes out at 2035-06-04T05:00:00Z" in moved.err
     postino("blackouts", "add", *ALWAYS, "--yes")
     now = postino("posts", "reschedule", job.id, "--now", "--json")
     assert (now.code, now.error["field"]) == (4, "at")

@@ -41,7 +41,7 @@ def test_circuit_stays_open_until_time_or_close(
     more: list[str], until: str | None, local_queue: LocalQueue, postino: Postino
 ) -> None:
     opened = postino("circuits", "open", "openai", "--reason", "x", *more, "--json")
-    assert (opened.json["state"], opened.json["until_at"], opened.json["by_hand"]) == ("open", until, True)
+    assert (opened.json["state"], opened.json["until_at"], opened.json["manual"]) == ("open", until, True)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,21 @@ def test_migrate_lists_applied_migrations_once(folder: Path, postino: Postino) -
     first = postino("migrate")
     assert (first.code, first.rows[0]) == (0, "applied 0001_initial")
     assert postino("migrate").out == "The database is up to date.\n"
-    assert postino("migrate", "--json").json == {"applied": []}
+    assert postino("migrate", "--json").json == {"applied": [], "settings_version": 1}
     assert (folder / "postino.db").exists()
+
+
+def test_migrate_stores_the_blackouts_and_caps_of_the_settings(folder: Path, postino: Postino) -> None:
+    postino("migrate")
+    (folder / "postino.toml").write_text(
+        '[channels.bluesky]\ncap = 2\n\n[[queue.blackout_windows]]\nscope = "all"\nstart = "22:00"\nend = "07:00"\n'
+        'timezone = "Europe/Rome"\n'
+    )
+    stored = "stored the blackout windows and caps of the settings (version 2)\n"
+    assert postino("migrate").out == stored
+    assert postino("queues", "list", "--json").json["caps"]["bluesky"] == 2
+    assert len(postino("blackouts", "list", "--json").json["data"]) == 1
+    assert postino("migrate").out == "The database is up to date.\n"
 
 
 @pytest.mark.parametrize("command", ["dispatch-due", "publishing:dispatch-due"])

@@ -80,7 +80,7 @@ def test_ended_worker_is_not_counted(postino: Postino, local_queue: LocalQueue) 
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
     local_queue.perform(lambda app: app.store.register_worker(make_dead_worker()))
     assert kinds(postino("jobs", "explain", job.id, "--json").json) == ["no_worker"]
-    elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1)
+    elsewhere = WorkerInfo(id="elsewhere", host="elsewhere", pid=1, types=("letter",))
     local_queue.perform(lambda app: app.store.register_worker(elsewhere))
     body = postino("jobs", "explain", job.id, "--json").json
     assert (kinds(body), body["runnable"]) == ([], True)
@@ -163,7 +163,7 @@ def test_unknown_account_is_rejected_and_unknown_brand_hinted(postino: Postino, 
         (["--channel", "x", "--queue", "lowest"], "queue: there is no queue 'lowest'"),
         (["--channel", "blusky"], "channel: there is no channel 'blusky'. Did you mean bluesky?"),
         (["--channel", "x", "--at", "2020-01-01T00:00Z"], "at: 2020-01-01T00:00:00.000000Z has passed."),
-        (["--channel", "x", "--at", "noon"], "at: 'noon' is no time"),
+        (["--channel", "x", "--at", "noon"], "at: 'noon' is not a time"),
         (["--channel", "x", "--at", "2035-06-01T12:00", "--timezone", "Rome"], "Did you mean Europe/Rome?"),
         ([], "--channel"),
     ],

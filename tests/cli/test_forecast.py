@@ -26,7 +26,7 @@ def soon(**later: float) -> str:
 def due(local_queue: LocalQueue) -> list[str]:
     """Two of one account and one without any, in an hour."""
     at = datetime.now(UTC) + timedelta(hours=1)
-    details = [("mastodon", "m1"), ("mastodon", "m1"), ("reports", None)]
+    details = [("letters", "m1"), ("letters", "m1"), ("reports", None)]
     return [str(local_queue.enqueue(channel=channel, account=account, at=at).id) for channel, account in details]
 
 
@@ -35,7 +35,7 @@ def test_forecast_lists_jobs_with_totals(due: list[str], postino: Postino) -> No
     assert answer.code == 0
     assert [row.split()[0] for row in answer.rows[:1]] == ["STARTED_AT"]
     assert all(job in answer.out for job in due)
-    assert "It waits for its turn" in answer.out
+    assert "The job waits until its account" in answer.out
     assert "By channel" in answer.out
     assert "No worker is running" in answer.err
 
@@ -90,11 +90,11 @@ def test_shorten_text(text: str, message: str) -> None:
 
 def test_json_output_has_all_fields(due: list[str], postino: Postino) -> None:
     body = postino("forecast", "--until", soon(hours=2), "--seconds-per-job", "30", "--workers", "2", "--json").json
-    assert {it["id"] for it in body["ran"]} == set(due)
-    assert sorted(it["late_by"] for it in body["ran"]) == pytest.approx([0, 0, 30], abs=0.5)
-    assert (body["workers"], body["left"]) == (2, [])
+    assert {it["id"] for it in body["started_jobs"]} == set(due)
+    assert sorted(it["delay_seconds"] for it in body["started_jobs"]) == pytest.approx([0, 0, 30], abs=0.5)
+    assert (body["workers"], body["unstarted_jobs"]) == (2, [])
     only = postino("forecast", "--until", soon(hours=2), "--channel", "reports", "--json").json
-    assert [it["id"] for it in only["ran"]] == due[2:]
+    assert [it["id"] for it in only["started_jobs"]] == due[2:]
 
 
 def test_forecast_queues_and_runs_nothing(due: list[str], local_queue: LocalQueue, postino: Postino) -> None:

@@ -35,7 +35,7 @@ def test_file_is_imported_once(file: Path, postino: Postino) -> None:
     assert postino(*words).out == "2 lines: 2 posts are scheduled.\n"
     hello = postino("posts", "list", "--json").json["data"][1]
     assert (hello["text"], hello["scheduled_at"]) == ("Hello", "2035-06-01T10:00:00.000000Z")
-    assert postino(*words).out == "2 lines: 0 posts are scheduled, 2 were known already.\n"
+    assert postino(*words).out == "2 lines: 0 posts are scheduled, 2 existed already.\n"
     assert len(postino("posts", "list", "--json").json["data"]) == 2
 
 
@@ -73,7 +73,7 @@ def test_file_without_valid_lines_is_exit_code_1(
 def test_equal_problems_are_grouped_and_name_options(file: Path, local_queue: LocalQueue, postino: Postino) -> None:
     answer = postino("posts", "import", file, "--dry-run")
     assert [row.split("  ")[:2] for row in answer.rows[1:2]] == [["2, 3", "at"]]
-    assert "give --timezone as well" in answer.rows[1]
+    assert "Add --timezone or an offset" in answer.rows[1]
     assert answer.rows[2:] == ["2 lines, 2 of them with errors: 0 posts would be scheduled. Nothing was saved."]
 
 

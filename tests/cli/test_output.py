@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from postino import Postino, Reject, Retry
 from postino.cli import output
-from postino.cli.post_table import choose_layout
+from postino.cli.post_terminal_table import choose_layout
 from postino.engine.claims import Claims
 from postino.publishing.post_request import PostRequest
 from postino.rules.retry import RetryPolicy

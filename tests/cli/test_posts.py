@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import socket
 import sys
 from pathlib import Path
@@ -12,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from postino import Job, State
 from postino import Postino as App
-from postino import State
-from postino.stores.records import WorkerInfo
+from postino.stores.records import JobFilter, WorkerInfo
+from tests.adoption import adopt_database
 from tests.cli.conftest import Postino
 from tests.cli.local_queue import LocalQueue
 from tests.cli.terminal import run_in_terminal
+from tests.engine.conftest import run_worker, wait_for
 
 BLUESKY, MASTODON, TELEGRAM = "bluesky:ada.example.org", "mastodon:ada", "telegram:ada"
 LATER = "2035-06-01T12:00:00Z"
@@ -100,7 +101,7 @@ def test_text_is_read_from_standard_input(postino: Postino, monkeypatch: pytest.
         (["x" * 301, "--to", "bluesky"], "1 character too long for Bluesky"),
         (["x" * 5001, "--to", "bluesky"], "it has 5,001 characters, and the maximum is 5,000"),
         (["", "--to", "bluesky"], "The post for Bluesky is empty"),
-        (["x", "--to", "bluesky", "--at", "tomorrow"], "at: 'tomorrow' is no time"),
+        (["x", "--to", "bluesky", "--at", "tomorrow"], "at: 'tomorrow' is not a time"),
         (["x", "--to", "bluesky", "--at", "2035-06-01T12:00"], "--timezone"),
         (["x", "--to", "bluesky", "--at", "2035-06-01T12:00", "--timezone", "Rome"], "Did you mean Europe/Rome?"),
         (["x", "--to", "bluesky", "--at", "2020-01-01T00:00Z"], "has passed"),
@@ -228,7 +229,7 @@ def test_reschedule_notes_are_in_json(postino: Postino, later: Any) -> None:
     postino("blackouts", "add", "--account", "bluesky", *window, "--yes")
     words = ["--at", "2035-06-03T23:00", "--timezone", "Europe/Rome", "--json"]
     [note] = postino("posts", "reschedule", later["id"], *words).json["notes"]
-    assert "it goes out at 2035-06-04T05:00:00Z" in note
+    assert "the post goes out at 2035-06-04T05:00:00Z" in note
 
 
 def test_show_prints_all_fields(postino: Postino, later: Any) -> None:
@@ -281,20 +282,30 @@ def test_posts_commands_ignore_other_jobs(postino: Postino, local_queue: LocalQu
     assert local_queue.get(job).state is State.PENDING
 
 
-def test_posts_held_after_copy_are_resolved_together(postino: Postino, local_queue: LocalQueue, tmp_path: Path) -> None:
-    local_queue.perform(lambda app: app.store.detect_restore(after_outage=False))
+async def run_until_posts_wait_for_person(app: App) -> None:
+    async def find_waiting_posts() -> list[Job]:
+        jobs = await app.store.jobs(JobFilter(states=(State.UNCERTAIN,)))
+        return jobs if all(job.run_at is None for job in jobs) else []
+
+    async with run_worker(app):
+        await wait_for(find_waiting_posts)
+
+
+def test_posts_held_after_a_restore_are_resolved_together(postino: Postino, local_queue: LocalQueue) -> None:
+    local_queue.perform(lambda app: adopt_database(app.store, "installation", "era"))
     for number in range(3):
-        postino("post", f"Number {number}", "--to", "bluesky")
-    shutil.copytree(local_queue.folder, tmp_path / "copy")
-    there = ("--data-dir", tmp_path / "copy")
-    assert "nothing was done" in postino("posts", "resolve", "--held", "--give-up", "--reason", "x", *there).err
-    LocalQueue(tmp_path / "copy").perform(lambda app: app.store.detect_restore(after_outage=False))
-    listed = postino("posts", "list", "--status", "uncertain", "--json", *there).json["data"]
-    assert all(post["needs_person"] and "copied" in post["last_error"] for post in listed)
-    answer = postino("posts", "resolve", "--held", "--send-again", "--reason", "I looked: none of them is out", *there)
+        postino("post", f"Number {number}", "--to", "telegram")
+    assert "nothing was done" in postino("posts", "resolve", "--held", "--give-up", "--reason", "x").err
+    answer = postino("database", "accept", "restored", "--reason", "the disk was lost")
+    assert answer.code == 0
+    assert "3 due posts may have been published" in answer.err
+    local_queue.perform(run_until_posts_wait_for_person)
+    listed = postino("posts", "list", "--status", "uncertain", "--json").json["data"]
+    assert all(post["needs_person"] and "the database has lost" in post["last_error"].lower() for post in listed)
+    answer = postino("posts", "resolve", "--held", "--send-again", "--reason", "I looked: none of them is out")
     assert (answer.code, len(answer.rows)) == (0, 3)
     assert all("and now scheduled" in line for line in answer.rows)
     first, second, _ = (post["id"] for post in listed)
-    both = postino("posts", "resolve", first, second, "--give-up", "--reason", "x", "--json", *there)
+    both = postino("posts", "resolve", first, second, "--give-up", "--reason", "x", "--json")
     assert (both.code, [it["error"]["exit_code"] for it in both.json["data"]]) == (4, [4, 4])
-    assert postino("posts", "resolve", first, second, "--live", "7", "--reason", "x", *there).code == 2
+    assert postino("posts", "resolve", first, second, "--live", "7", "--reason", "x").code == 2

@@ -156,7 +156,7 @@ def test_list_has_caps_and_workers(local_queue: LocalQueue, postino: Postino) ->
         info = WorkerInfo(id=worker[0], host=worker[1], pid=worker[2])
         local_queue.perform(lambda app, info=info: app.store.register_worker(info))  # type: ignore[misc]
     shown = postino("queues", "list", "--json").json
-    assert {it["id"]: it["here"] for it in shown["workers"]} == {"a": True, "b": False, "c": True}
+    assert {it["id"]: it["alive"] for it in shown["workers"]} == {"a": True, "b": False, "c": True}
     assert shown["caps"]["instagram"] == 50
     assert "Workers" in postino("queues", "list").out
 
@@ -173,11 +173,13 @@ def test_cap_is_set_and_removed(local_queue: LocalQueue, postino: Postino) -> No
     assert "report.daily" not in postino("queues", "list", "--json").json["caps"]
 
 
-@pytest.mark.parametrize("most", ["-1", "many", "1.5", "", "9999999", "99999999999"])
-def test_invalid_cap_names_its_field(most: str, local_queue: LocalQueue, postino: Postino) -> None:
-    refused = postino("queues", "cap", "instagram", most, "--json")
-    assert (refused.code, refused.error["field"]) == (2, "most")
-    assert refused.error["message"].startswith(f"MAXIMUM: {most!r} is neither a whole number from 0 to 1,000,000 nor")
+@pytest.mark.parametrize("maximum", ["-1", "many", "1.5", "", "9999999", "99999999999"])
+def test_invalid_cap_names_its_field(maximum: str, local_queue: LocalQueue, postino: Postino) -> None:
+    refused = postino("queues", "cap", "instagram", maximum, "--json")
+    assert (refused.code, refused.error["field"]) == (2, "cap")
+    assert refused.error["message"].startswith(
+        f"MAXIMUM: {maximum!r} is neither a whole number from 0 to 1,000,000 nor"
+    )
 
 
 @pytest.mark.parametrize("scope", [Scope.ACCOUNT, Scope.CHANNEL])

@@ -38,15 +38,14 @@ def test_post_is_followed_until_published(up: Up, postino: Postino) -> None:
 
 
 def test_followed_post_that_fails_is_exit_code_1(up: Up, postino: Postino) -> None:
-    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": True})
-    answer = postino("post", "Blocked", "--to", "telegram", "--wait")
-    up.sandbox.ask("POST", "/_sandbox/accounts/telegram/postcard", {"blocked": False})
+    no_image = f"{up.sandbox.url}/_sandbox/published"
+    answer = postino("post", "Not an image", "--to", "mastodon", "--media", no_image, "--wait")
     assert answer.code == 1
     assert "failed" in answer.rows[-1]
-    assert "The bot was blocked" in answer.rows[-1]
+    assert "image" in answer.rows[-1]
     post_id = answer.rows[-1].split()[2]
     assert postino("posts", "show", post_id).rows[-1].endswith(f"posts replay {post_id} --force --reason WHY")
-    again = postino("posts", "replay", post_id, "--reason", "it is not any more")
+    again = postino("posts", "replay", post_id, "--reason", "it is one now")
     assert (again.code, "--force" in again.err) == (4, True)
 
 

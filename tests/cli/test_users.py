@@ -52,6 +52,25 @@ def test_user_is_added_changed_and_removed(postino: Postino, folder: Path, monke
     assert PASSWORD.encode() not in stored
 
 
+def test_own_password_is_changed_with_the_present_one(
+    postino: Postino, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_in(monkeypatch, PASSWORD)
+    postino("users", "add", "ada", "--role", "editor")
+    type_in(monkeypatch, "wrong horse", "another horse")
+    wrong = postino("users", "password", "ada", "--own")
+    assert (wrong.code, "name or the password is wrong" in wrong.err) == (1, True), wrong
+    type_in(monkeypatch, PASSWORD, "password12345")
+    weak = postino("users", "password", "ada", "--own")
+    assert (weak.code, "password: it is easy to guess" in weak.err) == (2, True), weak
+    type_in(monkeypatch, PASSWORD, "another horse")
+    changed = postino("users", "password", "ada", "--own", "--reason", "monthly")
+    assert (changed.code, changed.out) == (0, "Changed the password of ada and ended all their sessions.\n")
+    local_queue = LocalQueue(folder)
+    assert local_queue.last_audit() == ("user:ada", "user.changed", "user:ada", "monthly")
+    assert isinstance(log_in(local_queue, "ada", "another horse"), BrowserSession)
+
+
 def test_link_signs_owner_in_without_password(postino: Postino, folder: Path, local_queue: LocalQueue) -> None:
     link = postino("users", "link", "--url", "https://postino.example.org").out.strip()
     address, _, token = link.partition("?token=")
@@ -76,8 +95,8 @@ def test_link_signs_named_user_in(postino: Postino, local_queue: LocalQueue) -> 
     [
         (["add", "ada", "--role", "emperor"], PASSWORD, 2, "owner, editor, viewer"),
         (["add", "a da", "--role", "viewer"], PASSWORD, 2, "name"),
-        (["add", "ada", "--role", "viewer"], "short", 2, "10 to 200"),
-        (["add", "ada", "--role", "viewer"], "", 2, "10 to 200"),
+        (["add", "ada", "--role", "viewer"], "short", 2, "12 to 200"),
+        (["add", "ada", "--role", "viewer"], "", 2, "12 to 200"),
         (["password", "ada"], PASSWORD, 3, "User ada does not exist"),
     ],
 )

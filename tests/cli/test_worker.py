@@ -192,10 +192,14 @@ def test_missing_application_is_described(
     assert "Traceback" not in answer.err
 
 
-def test_worker_without_application_rejects_other_jobs(local_queue: LocalQueue, postino: Postino) -> None:
+def test_worker_without_application_leaves_other_jobs_alone(
+    shop: Path, local_queue: LocalQueue, postino: Postino
+) -> None:
     job = local_queue.enqueue("invoice")
-    answer = postino("worker")
-    assert answer.code == 4
-    assert "invoice" in answer.err
-    assert "--app module:attr" in answer.err
+    with Command("worker", folder=shop) as worker:
+        worker.wait_for("worker.started")
+        explanation = postino("jobs", "explain", job.id, "--json").json
+        assert [blocker["kind"] for blocker in explanation["blockers"]] == ["no_handler"]
+        worker.process.send_signal(signal.SIGINT)
+        assert worker.wait() == 0, worker.said
     assert (local_queue.get(job).state, local_queue.get(job).attempts) == (State.PENDING, 0)

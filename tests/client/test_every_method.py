@@ -18,6 +18,7 @@ from postino.client.types.accounts import AccountCheckView, AccountView
 from postino.client.types.audit import AuditEntryView
 from postino.client.types.auth import ApiKeyView, CallerView, CreatedApiKeyView, SignInLinkView, UserView
 from postino.client.types.calendar import CalendarDayView, CalendarPostView
+from postino.client.types.database import DatabaseView
 from postino.client.types.dead_letters import DeadLetterDetailsView, DeadLetterView
 from postino.client.types.drafts import DraftView
 from postino.client.types.events import EventView
@@ -45,7 +46,7 @@ from postino.client.types.posts import (
 )
 from postino.client.types.stats import StatsView
 from postino.client.types.uncertain import LookupResultView, UncertainJobDetailsView, UncertainJobView
-from postino.errors import NotFound, StoreUnreachable
+from postino.errors import Conflict, NotFound, StoreUnreachable
 from postino.values.job import Job
 from postino.values.outcome import Outcome, Reject, Unknown
 from tests.api.fake_worker import run_due_jobs
@@ -129,12 +130,12 @@ async def test_lists_return_one_page_or_all_items(kind: Kind, server: Server) ->
         for _ in range(5):
             response = await ask(lambda c: c.posts.create(text=f"Hello {uuid4()}", accounts=[who], at=LATER))
             made.append(response["posts"][0]["id"])
-        page = await ask(lambda c: c.posts.page(account=who, limit=2))
+        page = await ask(lambda c: c.posts.list(account=who, limit=2))
         assert [one["id"] for one in page["data"]] == made[:2:-1]
-        more = await ask(lambda c: c.posts.page(account=who, limit=2, cursor=page["next_cursor"]))
+        more = await ask(lambda c: c.posts.list(account=who, limit=2, cursor=page["next_cursor"]))
         assert [one["id"] for one in more["data"]] == made[2:0:-1]
         wanted = {"account": who, "limit": 2, "status": "scheduled,failed", "from_at": "2031-01-01T00:00:00Z"}
-        assert sorted(one["id"] for one in await ask.every(lambda c: c.posts.each(**wanted))) == sorted(made)
+        assert sorted(one["id"] for one in await ask.every(lambda c: c.posts.iterate(**wanted))) == sorted(made)
         days = await ask(lambda c: c.calendar("2031-03-01", "2031-03-02", timezone="Europe/Rome", brand="acme"))
         check_type(days["data"][0], CalendarDayView)
         check_type(days["data"][0]["posts"][0], CalendarPostView)
@@ -147,9 +148,9 @@ async def test_drafts(kind: Kind, server: Server) -> None:
         check_type(draft, DraftView)
         assert (await ask(lambda c: c.drafts.get(draft["id"])))["id"] == draft["id"]
         assert (await ask(lambda c: c.drafts.edit(draft["id"], title=None))).get("title") is None
-        page = await ask(lambda c: c.drafts.page(limit=1))
+        page = await ask(lambda c: c.drafts.list(limit=1))
         assert page["data"][0]["id"] == draft["id"]
-        assert draft["id"] in [one["id"] for one in await ask.every(lambda c: c.drafts.each(limit=1))]
+        assert draft["id"] in [one["id"] for one in await ask.every(lambda c: c.drafts.iterate(limit=1))]
         made = await ask(lambda c: c.drafts.schedule(draft["id"], at=LATER))
         assert made["posts"][0]["status"] == "scheduled"
         other = await ask(lambda c: c.drafts.create(text="Never"))
@@ -169,10 +170,10 @@ async def test_jobs(kind: Kind, server: Server) -> None:
         check_type(tested["evaluation"], EvaluationView)
         check_type(await ask(lambda c: c.jobs.get(job["id"])), JobDetailsView)
         check_type(await ask(lambda c: c.jobs.explain(job["id"])), ExplanationView)
-        [only] = (await ask(lambda c: c.jobs.page(channel=channel)))["data"]
+        [only] = (await ask(lambda c: c.jobs.list(channel=channel)))["data"]
         check_type(only, JobView)
         other = await ask(lambda c: c.jobs.create("report", channel=channel, run_at=LATER))
-        response = await ask.every(lambda c: c.jobs.each(channel=channel, limit=1))
+        response = await ask.every(lambda c: c.jobs.iterate(channel=channel, limit=1))
         assert [one["id"] for one in response] == [other["id"], job["id"]]
         check_type(await ask(lambda c: c.jobs.cancel(job["id"], reason="over")), JobView)
         [result] = (await ask(lambda c: c.jobs.change("cancel", ids=[other["id"]])))["data"]
@@ -188,9 +189,9 @@ async def test_dead_letters_and_uncertain_jobs(kind: Kind, server: Server) -> No
     async with kind.of(server) as ask:
         letters = await run_jobs_with(server, ask, Reject("It is too long."), 4)
         first = letters[0]
-        page = await ask(lambda c: c.dead_letters.page(type="report", limit=1))
+        page = await ask(lambda c: c.dead_letters.list(type="report", limit=1))
         check_type(page["data"][0], DeadLetterView)
-        assert {*letters} <= {one["id"] for one in await ask.every(lambda c: c.dead_letters.each(limit=2))}
+        assert {*letters} <= {one["id"] for one in await ask.every(lambda c: c.dead_letters.iterate(limit=2))}
         assert (await ask(lambda c: c.dead_letters.groups()))["data"]
         check_type(await ask(lambda c: c.dead_letters.get(first)), DeadLetterDetailsView)
         check_type(await ask(lambda c: c.dead_letters.replay(first, payload={"n": 2}, reason="shorter")), JobView)
@@ -200,9 +201,9 @@ async def test_dead_letters_and_uncertain_jobs(kind: Kind, server: Server) -> No
         aside = await ask(lambda c: c.dead_letters.discard_many(ids=[letters[3]], reason="over"))
         assert aside["data"][0]["done"]
         [doubtful] = await run_jobs_with(server, ask, Unknown("The answer was lost."))
-        [value] = (await ask(lambda c: c.uncertain.page(limit=1)))["data"]
+        [value] = (await ask(lambda c: c.uncertain.list(limit=1)))["data"]
         check_type(value, UncertainJobView)
-        assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.each())]
+        assert doubtful in [one["id"] for one in await ask.every(lambda c: c.uncertain.iterate())]
         check_type(await ask(lambda c: c.uncertain.get(doubtful)), UncertainJobDetailsView)
         check_type(await ask(lambda c: c.uncertain.lookup(doubtful)), LookupResultView)
 
@@ -212,7 +213,7 @@ async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
         account = await add_account(ask)
         who = account["id"]
         check_type(account, AccountView)
-        assert who in [one["id"] for one in (await ask(lambda c: c.accounts.page(network="mastodon")))["data"]]
+        assert who in [one["id"] for one in (await ask(lambda c: c.accounts.list(network="mastodon")))["data"]]
         assert (await ask(lambda c: c.accounts.get(who)))["id"] == who
         check_type(await ask(lambda c: c.accounts.check(who)), AccountCheckView)
         where = {"base_url": "sandbox:/mastodon", "reason": "changed"}
@@ -223,13 +224,13 @@ async def test_accounts_and_gates(kind: Kind, server: Server) -> None:
         assert (await ask(lambda c: c.blackouts.preview(**night)))["preview"]
         added = await ask(lambda c: c.blackouts.add(**night))
         check_type(added, CreatedBlackoutView)
-        assert [one["id"] for one in (await ask(lambda c: c.blackouts.page()))["data"]] == [added["id"]]
+        assert [one["id"] for one in (await ask(lambda c: c.blackouts.list()))["data"]] == [added["id"]]
         check_type(await ask(lambda c: c.blackouts.remove(added["id"], reason="morning")), BlackoutView)
         opened = await ask(lambda c: c.circuits.open("linkedin", reason="they said so", seconds=60))
         check_type(opened, CircuitView)
         assert (await ask(lambda c: c.circuits.close("linkedin", reason="well again")))["state"] == "closed"
         assert (await ask(lambda c: c.circuits.reset("linkedin", reason="well again")))["trips"] == 0
-        assert (await ask(lambda c: c.circuits.page()))["data"]
+        assert (await ask(lambda c: c.circuits.list()))["data"]
 
 
 async def test_pauses_caps_and_cooldowns(kind: Kind, server: Server) -> None:
@@ -242,8 +243,11 @@ async def test_pauses_caps_and_cooldowns(kind: Kind, server: Server) -> None:
         with pytest.raises(NotFound):
             await ask(lambda c: c.gates.end_cooldown("channel", "mastodon"))
         check_type(await ask(lambda c: c.gates.cap("mastodon", 2, reason="slowly")), ChannelCapView)
-        assert await ask(lambda c: c.gates.cap("mastodon", None)) == {"channel": "mastodon", "cap": None}
+        assert await ask(lambda c: c.gates.cap("mastodon", None)) == {"channel": "mastodon", "cap": 50}
         check_type(await ask(lambda c: c.dispatch_due()), DispatchResultView)
+        check_type(await ask(lambda c: c.database.get()), DatabaseView)
+        with pytest.raises(Conflict):
+            await ask(lambda c: c.database.accept("moved", reason="nothing was asked"))
 
 
 async def test_users_and_api_keys(kind: Kind, server: Server) -> None:
@@ -251,13 +255,16 @@ async def test_users_and_api_keys(kind: Kind, server: Server) -> None:
         name = uuid4().hex[:12]
         key = await ask(lambda c: c.api_keys.add(name, "viewer", brands=["acme"], expires_at=LATER, reason="a page"))
         check_type(key, CreatedApiKeyView)
-        assert key["id"] in [one["id"] for one in await ask.every(lambda c: c.api_keys.each(limit=1))]
+        assert key["id"] in [one["id"] for one in await ask.every(lambda c: c.api_keys.iterate(limit=1))]
         check_type(await ask(lambda c: c.api_keys.remove(key["id"], reason="over")), ApiKeyView)
         user = await ask(lambda c: c.users.add(name, "editor", brands=["acme"]))
         who = user["id"]
-        assert who in [one["id"] for one in await ask.every(lambda c: c.users.each(limit=1))]
+        assert who in [one["id"] for one in await ask.every(lambda c: c.users.iterate(limit=1))]
         check_type(await ask(lambda c: c.users.get(who)), UserView)
         assert (await ask(lambda c: c.users.change(who, brands=None, reason="all of it")))["brands"] is None
+        first, second = f"first password of {user['name']}", f"second password of {user['name']}"
+        await ask(lambda c: c.users.change(who, password=first))
+        check_type(await ask(lambda c: c.users.change_password(user["name"], first, second)), UserView)
         link = await ask(lambda c: c.users.link(who))
         check_type(link, SignInLinkView)
         assert server.api.ask("GET", link["path"]).status == 303
@@ -271,7 +278,7 @@ async def test_imports(kind: Kind, server: Server) -> None:
         checked = await ask(lambda c: c.imports.check(file, timezone="Europe/Rome"))
         check_type(checked, ImportView)
         saved = await ask(lambda c: c.imports.save(checked["token"]))
-        assert (saved["rows"], saved["created"], saved["faults"]) == (1, 1, [])
+        assert (saved["rows"], saved["created"], saved["problems"]) == (1, 1, [])
         assert (await ask(lambda c: c.imports.get(checked["id"])))["state"] == saved["state"]
 
 
@@ -308,7 +315,7 @@ async def test_methods_of_the_client_itself(kind: Kind, server: Server) -> None:
         check_type(lines[0], AuditEntryView)
         assert [one["seq"] for one in lines] == [*range(len(lines), 0, -1)]
         assert (await ask(lambda c: c.verify_audit()))["verified"]
-        assert "ran" in await ask(lambda c: c.forecast("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
+        assert "started_jobs" in await ask(lambda c: c.forecast("2026-12-01T00:00:00Z", from_at="2026-11-30T00:00:00Z"))
         check_type(await ask(lambda c: c.me()), CallerView)
         [event] = await ask.every(lambda c: c.events(after="0-0"), 1)
         check_type(event, EventView)

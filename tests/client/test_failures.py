@@ -241,7 +241,7 @@ async def test_error_responses_raise_with_the_servers_message(kind: Kind, server
             await ask(lambda c: c.posts.create(tex="x", accounts=[who]))
         assert wrong.value.field == "tex"
         with pytest.raises(WrongUse) as wrong:
-            await ask(lambda c: c.posts.page(limit=1000))
+            await ask(lambda c: c.posts.list(limit=1000))
         assert wrong.value.field == "limit"
         with pytest.raises(NotFound, match=nobody):
             await ask(lambda c: c.posts.get(nobody))

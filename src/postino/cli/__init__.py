@@ -14,6 +14,7 @@ import typer
 from postino.cli import (
     accounts,
     api_keys,
+    audit,
     blackouts,
     circuits,
     database,
@@ -29,6 +30,7 @@ from postino.cli import (
     server,
     up,
     users,
+    vault,
     worker,
 )
 from postino.errors import WrongUse
@@ -57,9 +59,12 @@ cli.add_typer(jobs.commands, name="jobs")
 cli.add_typer(dead_letters.commands, name="dead")
 cli.add_typer(queues.commands, name="queues")
 cli.add_typer(circuits.commands, name="circuits")
+cli.add_typer(database.commands, name="database")
 cli.add_typer(blackouts.commands, name="blackouts")
 cli.add_typer(api_keys.commands, name="keys")
 cli.add_typer(users.commands, name="users")
+cli.add_typer(audit.commands, name="audit")
+cli.add_typer(vault.commands, name="vault")
 
 
 def show_version(requested: bool) -> None:

@@ -13,6 +13,10 @@ commands = typer.Typer(help="Add, list, check and reconnect accounts.", no_args_
 AccountId = Annotated[
     str, typer.Argument(metavar="ACCOUNT", help="Id of the account, as `accounts list` prints it.", show_default=False)
 ]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option("--base-url", help="Server of the account, for networks with several.", show_default=False),
+]
 CredentialsFile = Annotated[
     Path | None,
     typer.Option(
@@ -30,7 +34,7 @@ COLUMNS = ("ID", "NETWORK", "HANDLE", "STATE", "BRAND", "REASON")
 def list_accounts(as_json: Json = False, *, target: Target) -> None:
     """List all accounts with their state."""
     with open_api(target) as postino:
-        accounts = postino.accounts.page()["data"]
+        accounts = postino.accounts.list()["data"]
     if as_json:
         output.print_json_list(accounts)
         return
@@ -48,10 +52,7 @@ def add(
         str, typer.Argument(metavar="NETWORK", help="Name of the network, such as bluesky.", show_default=False)
     ],
     handle: Annotated[str, typer.Argument(metavar="HANDLE", help="Handle on the network.", show_default=False)],
-    base_url: Annotated[
-        str | None,
-        typer.Option("--base-url", help="Server of the account, for networks with several.", show_default=False),
-    ] = None,
+    base_url: BaseUrl = None,
     brand: Annotated[
         str | None, typer.Option("--brand", help="Brand that the account belongs to.", show_default=False)
     ] = None,
@@ -68,7 +69,7 @@ def add(
 
     secrets, account_id = read_credentials(network, credentials, target), f"{network}:{handle}"
     with open_api(target, new=True) as postino:
-        if any(item["id"] == account_id for item in postino.accounts.page(network=network)["data"]):
+        if any(item["id"] == account_id for item in postino.accounts.list(network=network)["data"]):
             account = postino.accounts.reconnect(
                 account_id, secrets, base_url=base_url, brand=brand, remote_id=remote_id
             )
@@ -94,6 +95,7 @@ def check(account: AccountId, as_json: Json = False, *, target: Target) -> None:
 @with_target
 def reconnect(
     account: AccountId,
+    base_url: BaseUrl = None,
     credentials: CredentialsFile = None,
     reason: Reason = "",
     as_json: Json = False,
@@ -109,9 +111,21 @@ def reconnect(
     with open_api(target) as postino:
         network = postino.accounts.get(account)["network"]
         secrets = read_credentials(network, credentials, target)
-        updated = postino.accounts.reconnect(account, secrets, reason=reason)
+        updated = postino.accounts.reconnect(account, secrets, base_url=base_url, reason=reason)
     message = f"Account {account} has new credentials. Posts that waited for them go out."
     output.print_result(updated, f"{message} {suggest_check(account, target)}", as_json=as_json)
+
+
+@commands.command("resume")
+@with_target
+def resume(account: AccountId, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
+    """Publish the posts of a paused or suspended account again.
+
+    Use it when the network has lifted the suspension and the credentials are still valid.
+    """
+    with open_api(target) as postino:
+        updated = postino.accounts.resume(account, reason=reason)
+    output.print_result(updated, f"Account {account} is active. Posts that waited go out.", as_json=as_json)
 
 
 def suggest_check(account: str, target: Target) -> str:

@@ -11,7 +11,7 @@ from postino.cli.errors import use_option_names
 from postino.cli.options import Json, Reason, parse_uuid, with_target
 
 commands = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
-COLUMNS = ("ID", "NAME", "KEY", "ROLE", "BRANDS", "LAST_USED_AT", "EXPIRES_AT", "CREATED_BY")
+COLUMNS = ("ID", "NAME", "KEY", "ROLE", "BRANDS", "JOB_TYPES", "LAST_USED_AT", "EXPIRES_AT", "CREATED_BY")
 
 Role = Annotated[str, typer.Option("--role", help="Role: owner, editor or viewer.", show_default=False)]
 Brands = Annotated[
@@ -25,6 +25,12 @@ def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key.", show_default=False)],
     role: Role,
     brands: Brands = None,
+    job_types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--job-type", metavar="TYPE", help="Let it queue jobs of this type; may be repeated.", show_default=False
+        ),
+    ] = None,
     expires: Annotated[
         str | None,
         typer.Option(
@@ -37,8 +43,10 @@ def add(
     target: Target,
 ) -> None:
     """Create an API key and print it once."""
-    with use_option_names(expires_at="expires"), open_api(target, new=True) as postino:
-        created = postino.api_keys.add(name, role, brands=brands, expires_at=expires, reason=reason)
+    with use_option_names(expires_at="expires", job_types="job-type"), open_api(target, new=True) as postino:
+        created = postino.api_keys.add(
+            name, role, brands=brands, job_types=job_types, expires_at=expires, reason=reason
+        )
     output.print_result(created, created["key"], as_json=as_json)
     if not as_json:
         output.print_hint(f"This is the API key {created['name']!r}. Postino never shows it again: store it now.")
@@ -49,12 +57,13 @@ def add(
 def list_keys(as_json: Json = False, *, target: Target) -> None:
     """List all API keys by their first characters."""
     with open_api(target) as postino:
-        keys = [*postino.api_keys.each()]
+        keys = [*postino.api_keys.iterate()]
     if as_json:
         output.print_json_list(keys)
         return
     rows = [
         (it["id"], it["name"], f"{it['prefix']}…", it["role"], format_brands(it["brands"]),
+         "all" if it["job_types"] is None else ", ".join(it["job_types"]) or "none",
          output.parse_instant(it["last_used_at"]), output.parse_instant(it["expires_at"]), it["created_by"])
         for it in keys
     ]  # fmt: skip

@@ -24,7 +24,7 @@ MOVES = ("ID", "CHANNEL", "ACCOUNT", "GOES_AT", "MOVES_TO_AT")
 OPTIONS = {"start": "from", "end": "to"}  # options that are not named like the API field
 JsonDict = Mapping[str, Any]
 FIRST_WORD = re.compile("(?:start|end|scope|channel|brand|account|timezone|reason)(?=:| is | has | ')")
-INNER_WORD = re.compile("(?<=: )scope(?= is)|(?<=make )scope(?= ')|(?<=no room for )(?:channel|brand|account)(?= )")
+FIELD = re.compile("`(scope|channel|brand|account)`")
 
 OfScope = Annotated[
     str | None,
@@ -65,7 +65,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the jobs it would 
 def list_blackouts(as_json: Json = False, *, target: Target) -> None:
     """List all blackouts."""
     with open_api(target) as postino:
-        blackouts = postino.blackouts.page()["data"]
+        blackouts = postino.blackouts.list()["data"]
     if as_json:
         output.print_json_list(blackouts)
         return
@@ -141,7 +141,7 @@ class BlackoutEditor:
         return 0 if saved == self.saves else 1
 
     def check(self) -> None:
-        """Raise WrongUse if nobody can confirm and --yes is missing."""
+        """Raise WrongUse if --yes is missing and no terminal can ask for confirmation."""
         can_ask = output.is_terminal() and sys.stdin.isatty() and not self.as_json
         if self.saves and self.asks and not can_ask:
             message = (
@@ -195,7 +195,7 @@ def in_options() -> Iterator[None]:
         first = FIRST_WORD.match(message)
         message = message if first is None else to_option(first) + message[first.end() :]
         option = None if field is None else OPTIONS.get(field, field)
-        raise WrongUse(INNER_WORD.sub(to_option, message), field=option) from error
+        raise WrongUse(FIELD.sub(r"--\1", message), field=option) from error
 
 
 def print_delayed_jobs(blackout: JsonDict) -> None:
@@ -212,11 +212,11 @@ def print_delayed_jobs(blackout: JsonDict) -> None:
     if rows:
         output.print_table(MOVES, rows, title="Jobs that would be delayed")
     else:
-        output.print_line("It delays no pending job.")
+        output.print_line("The blackout delays no pending job.")
     if blackout["more"]:
         output.print_line(f"And {blackout['more']:,} more.")
-    if blackout["unlooked"]:
-        output.print_hint("Not all pending jobs were checked: it may delay others as well.")
+    if not blackout["complete"]:
+        output.print_hint("Not all pending jobs were checked: the blackout may delay others as well.")
 
 
 def parse_scope(scope: str | None, everything: bool, names: dict[str, Any]) -> str:

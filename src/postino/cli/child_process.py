@@ -31,7 +31,8 @@ class ChildProcess:
         self.process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        command = (sys.executable, "-m", "postino", *self.words, "--until-eof")
+        # -P: a module in the current directory must not replace one of Postino's.
+        command = (sys.executable, "-P", "-m", "postino", *self.words, "--until-eof")
         with contextlib.ExitStack() as files:
             stderr = None if self.log is None else files.enter_context(self.log.open("ab"))
             self.process = await asyncio.create_subprocess_exec(

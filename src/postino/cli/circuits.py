@@ -21,7 +21,9 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 Service = Annotated[
     str,
     typer.Argument(
-        metavar="SERVICE", help="Name of the service: a network, openai or another channel.", show_default=False
+        metavar="SERVICE",
+        help="Name of the service: mastodon@example.social, a whole network, openai or another channel.",
+        show_default=False,
     ),
 ]
 For = Annotated[
@@ -44,7 +46,7 @@ Until = Annotated[
 def list_circuits(as_json: Json = False, *, target: Target) -> None:
     """List the circuit of every service that has ever failed."""
     with open_api(target) as postino:
-        circuits = postino.circuits.page()["data"]
+        circuits = postino.circuits.list()["data"]
     if as_json:
         output.print_json_list(circuits)
         return
@@ -108,7 +110,7 @@ def print_circuit(circuit: Mapping[str, Any], message: str, *, as_json: bool) ->
 
 
 def describe_opener(circuit: Mapping[str, Any]) -> str | None:
-    return None if circuit["state"] == "closed" else "hand" if circuit["by_hand"] else "failures"
+    return None if circuit["state"] == "closed" else "hand" if circuit["manual"] else "failures"
 
 
 def parse_duration(text: str) -> float:

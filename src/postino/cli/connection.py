@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from postino.errors import StoreError, StoreUnreachable, WrongUse
+from postino.sandbox.url_file import read_last_url
 
 if TYPE_CHECKING:
     from postino.client.api import Api
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SERVER_TIMEOUT = timedelta(minutes=2)  # longer than a large import or forecast takes
-SANDBOX_URL = "sandbox.url"  # in the data directory
 PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@|(?<=[?&]password=)[^&]*")
 MIGRATE = re.compile(r"(?:Run )?`postino migrate`[^.]*\.")
-LOCAL_COMMANDS = ("migrate", "sandbox", "server", "up", "worker")
+LOCAL_COMMANDS = ("migrate", "sandbox", "server", "up", "vault", "worker")
 SERVER, KEY = "POSTINO_SERVER", "POSTINO_API_KEY"
 SERVER_OR_DATABASE = "--server: a server has its own database. Use either --server, or --data-dir and --database-url."
 LOCAL_ONLY = (
@@ -69,7 +69,7 @@ class Target:
         loaded = config.load_config(folder, {"database": {"url": self.database_url}})
         if loaded.sandbox.url:
             return loaded
-        return replace(loaded, sandbox=config.SandboxConfig(read_sandbox_url(loaded.data_dir)))
+        return replace(loaded, sandbox=config.SandboxConfig(read_last_url(loaded.data_dir)))
 
     def read_key(self) -> str:
         """Return the API key of the server. No message contains it."""
@@ -100,7 +100,7 @@ class Target:
         """Say how to start a worker: with the sandbox, if this queue has sandbox accounts."""
         if self.server_url() is not None:
             return f"Start one on the server with `{self.format_command('worker')}`."
-        if read_sandbox_url(self.config().data_dir):
+        if read_last_url(self.config().data_dir):
             return f"Start one, and the sandbox, with `{self.format_command('up')}`."
         return f"Start one with `{self.format_command('worker')}`."
 
@@ -111,14 +111,6 @@ class Target:
             ("--api-key-file", self.key_file),
         )  # fmt: skip
         return "".join(f" {option} {shlex.quote(str(value))}" for option, value in options if value is not None)
-
-
-def read_sandbox_url(data_dir: Path) -> str:
-    """Return the last URL of this data directory's sandbox, which it keeps when it starts again."""
-    try:
-        return (data_dir / SANDBOX_URL).read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
 
 
 def mask_password(password: re.Match[str]) -> str:

@@ -63,10 +63,10 @@ def list_dead(
     waiting: list[Any] = []
     with open_api(target) as postino:
         letters, cursor = fetch_items(
-            postino.dead_letters.page, limit, place, **filters, cause=cause, resolved=resolved
+            postino.dead_letters.list, limit, place, **filters, cause=cause, resolved=resolved
         )
         if cause is None and before is None:
-            uncertain, _ = fetch_items(postino.jobs.page, limit, None, **filters, state="uncertain")
+            uncertain, _ = fetch_items(postino.jobs.list, limit, None, **filters, state="uncertain")
             waiting = [job for job in uncertain if job["run_at"] is None]
     if as_json:
         output.print_json_list(letters, cursor, uncertain=waiting)
@@ -119,7 +119,8 @@ def show(job_id: JobId, as_json: Json = False, *, target: Target) -> None:
 
 def next_steps(letter: JsonDict) -> list[str]:
     unchanged = find_replay_objection(DeadLetterCause(letter["cause"]), edited=False, force=False) is None
-    replays = [""] if unchanged else [" --payload JSON", " --force"]
+    edits = [] if letter["job"]["type"] == POST else [" --payload JSON"]
+    replays = [""] if unchanged else [*edits, " --force"]
     return [*(f"dead replay {letter['id']}{how}" for how in replays), f"dead discard {letter['id']} --reason WHY"]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from postino.cli.output import end_sentence
+from postino.cli.output import end_sentence, escape_control_characters
 from postino.errors import Conflict, PostinoError, WrongUse
 
 FAILED = 1
@@ -25,7 +25,7 @@ def print_error(error: Exception, *, as_json: bool) -> int:
     if as_json:
         sys.stderr.write(json.dumps({"error": problem}) + "\n")
     elif problem["message"]:  # empty if the help was shown instead
-        typer.secho(problem["message"], err=True, fg="red" if use_colour() else None)
+        typer.secho(escape_control_characters(problem["message"]), err=True, fg="red" if use_colour() else None)
     code: int = problem["exit_code"]
     return code
 

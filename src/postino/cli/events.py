@@ -62,5 +62,5 @@ def format_event(event: Mapping[str, Any]) -> str:
 
 
 def shorten(value: object) -> str:
-    text = output.collapse_whitespace(output.escape_control_characters(str(value)))
+    text = output.collapse_whitespace(str(value))
     return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 1]}…"

@@ -55,7 +55,7 @@ def show(text: str, what: str, timezone: str | None, target: Target, *, as_json:
 
 def print_sentence(sentence: str, *, waits: bool) -> None:
     if not output.is_terminal():
-        output.print_line(output.escape_control_characters(sentence))
+        output.print_line(sentence)
         return
     from rich.console import Console
     from rich.text import Text
@@ -85,7 +85,7 @@ def print_blockers(blockers: Sequence[Blocker], target: Target, timezone: str | 
     if remedies:
         output.print_line("\nWhat you can do")
         for remedy in remedies:
-            output.print_line(f"  {output.escape_control_characters(remedy)}")
+            output.print_line(f"  {remedy}")
 
 
 def list_details(blocker: Blocker, target: Target, timezone: str | None) -> Iterator[str]:
@@ -95,9 +95,9 @@ def list_details(blocker: Blocker, target: Target, timezone: str | None) -> Iter
         if at is not None:
             yield f"{word} {output.format_instant(at)} ({output.format_distance(at - now)})"
     if blocker["cause"] is not None:
-        yield output.escape_control_characters(blocker["cause"])
+        yield blocker["cause"]
     if blocker["unblock"] is not None:
-        yield output.escape_control_characters(localize_commands(blocker["unblock"], target))
+        yield localize_commands(blocker["unblock"], target)
 
 
 def localize_commands(text: str, target: Target) -> str:

@@ -15,7 +15,7 @@ from postino.values.time_zones import get_zone
 if TYPE_CHECKING:
     from postino.cli.connection import QueueApi
 
-LIVE = "scheduled,publishing,uncertain"
+UNFINISHED = "scheduled,publishing,uncertain"
 A_PAGE, MAX_POSTS = 200, 20_000
 
 UntilTime = Annotated[str, typer.Option("--until", metavar="TIME", help="End of the forecast.", show_default=False)]
@@ -91,9 +91,9 @@ def show_forecast(
 
 def fetch_texts(postino: "QueueApi", forecast: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts of the posts by id; of very many, the newest."""
-    ids = {item["id"] for item in (*forecast["ran"], *forecast["left"])}
+    ids = {item["id"] for item in (*forecast["started_jobs"], *forecast["unstarted_jobs"])}
     texts: dict[str, str] = {}
-    for post in islice(postino.posts.each(status=LIVE, limit=A_PAGE), MAX_POSTS):
+    for post in islice(postino.posts.iterate(status=UNFINISHED, limit=A_PAGE), MAX_POSTS):
         if post["id"] in ids:
             texts[post["id"]] = post["text"]
         if len(texts) == len(ids):

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from postino.cli import output
 
 JsonDict = Mapping[str, Any]
-RAN = ("STARTED_AT", "BY", "WHAT", "LATE", "WAITED_FOR", "BRAND", "QUEUE", "SCHEDULED_AT")
-LEFT = ("DUE_AT", "BY", "WHAT", "WAITS_FOR", "BRAND", "QUEUE")
-TOTALS = ("CHANNEL", "RAN", "LEFT", "LATEST")
+STARTED = ("STARTED_AT", "BY", "WHAT", "LATE", "WAITED_FOR", "BRAND", "QUEUE", "SCHEDULED_AT")
+UNSTARTED = ("DUE_AT", "BY", "WHAT", "WAITS_FOR", "BRAND", "QUEUE")
+TOTALS = ("CHANNEL", "STARTED", "UNSTARTED", "MAX_DELAY")
 SPARE = ("SCHEDULED_AT", "BRAND")
 MAX_TEXT = 40
 
@@ -19,22 +19,24 @@ def print_forecast(forecast: JsonDict, texts: Mapping[str, str], zone: ZoneInfo)
     def format_time(text: str) -> str:
         return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
-    ran = [
-        (format_time(it["started_at"]), format_account(it), format_content(it, texts), format_seconds(it["late_by"]),
-         join_sentences(it["waited_for"]), it["brand"], it["queue"], format_time(it["scheduled_at"]), it["id"])
-        for it in forecast["ran"]
+    started = [
+        (format_time(it["started_at"]), format_account(it), format_content(it, texts),
+         format_seconds(it["delay_seconds"]), join_sentences(it["waited_for"]), it["brand"], it["queue"],
+         format_time(it["scheduled_at"]), it["id"])
+        for it in forecast["started_jobs"]
     ]  # fmt: skip
-    print_table(RAN, ran, empty="No job would run in this time.")
-    left = [
+    print_table(STARTED, started, empty="No job would run in this time.")
+    unstarted = [
         (format_time(it["scheduled_at"]), format_account(it), format_content(it, texts),
          join_sentences(it["waits_for"]), it["brand"], it["queue"], it["id"])
-        for it in forecast["left"]
+        for it in forecast["unstarted_jobs"]
     ]  # fmt: skip
-    if left:
-        print_table(LEFT, left, title="Due, but would not run")
-    if ran or left:
+    if unstarted:
+        print_table(UNSTARTED, unstarted, title="Due, but would not run")
+    if started or unstarted:
         totals = [
-            (it["channel"], it["ran"], it["left"], format_seconds(it["latest_late_by"])) for it in forecast["totals"]
+            (it["channel"], it["started"], it["unstarted"], format_seconds(it["max_delay_seconds"]))
+            for it in forecast["totals"]
         ]
         output.print_table(TOTALS, totals, title="By channel")
 

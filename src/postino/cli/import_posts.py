@@ -47,7 +47,7 @@ def import_posts(
         output.print_json(result)
     else:
         print_import(result, dry_run=dry_run)
-    if result["bad"]:
+    if result["invalid_rows"]:
         raise typer.Exit(1)
 
 
@@ -73,32 +73,32 @@ def save_import(postino: "QueueApi", checked: "ImportView", target: Target) -> "
     with ThreadPoolExecutor(1) as executor:
         saving = executor.submit(save)
         while not wait_for([saving], INTERVAL).done:
-            progress.update(postino.imports.get(checked["id"])["looked"], checked["rows"])
+            progress.update(postino.imports.get(checked["id"])["processed_rows"], checked["rows"])
         progress.clear()
         return saving.result()
 
 
 def print_import(result: Mapping[str, Any], *, dry_run: bool) -> None:
-    if result["faults"]:
-        output.print_table(COLUMNS, [*group_problems(result["faults"])])
-    if result["more_faults"]:
-        output.print_line(f"And {result['more_faults']:,} more.")
+    if result["problems"]:
+        output.print_table(COLUMNS, [*group_problems(result["problems"])])
+    if result["more_problems"]:
+        output.print_line(f"And {result['more_problems']:,} more.")
     output.print_line(format_summary(result, dry_run=dry_run))
 
 
-def group_problems(faults: Sequence[Problem]) -> Iterator[Sequence[output.Cell]]:
+def group_problems(problems: Sequence[Problem]) -> Iterator[Sequence[output.Cell]]:
     """Group equal problems of several lines into one row; for times, whatever the value is."""
     groups: dict[tuple[str, ...], list[Problem]] = {}
-    for fault in faults:
-        about = QUOTED.sub("", fault["message"]) if fault["column"] in TIMES else fault["message"]
-        groups.setdefault((fault["column"], fault["severity"], about), []).append(fault)
+    for problem in problems:
+        about = QUOTED.sub("", problem["message"]) if problem["column"] in TIMES else problem["message"]
+        groups.setdefault((problem["column"], problem["severity"], about), []).append(problem)
     for (column, severity, _), group in groups.items():
         yield format_lines(group), column, group[0]["value"], severity, use_options(group[0]["message"])
 
 
-def format_lines(faults: Sequence[Problem]) -> str:
-    numbers = ", ".join(str(fault["line"]) for fault in faults[:MAX_LINES])
-    return numbers if len(faults) <= MAX_LINES else f"{numbers} and {len(faults) - MAX_LINES:,} more"
+def format_lines(problems: Sequence[Problem]) -> str:
+    numbers = ", ".join(str(problem["line"]) for problem in problems[:MAX_LINES])
+    return numbers if len(problems) <= MAX_LINES else f"{numbers} and {len(problems) - MAX_LINES:,} more"
 
 
 def use_options(message: str) -> str:
@@ -108,21 +108,17 @@ def use_options(message: str) -> str:
 def format_summary(result: Mapping[str, Any], *, dry_run: bool) -> str:
     if not result["rows"]:
         return "The file has no line that is a post. Nothing was saved."
-    bad = ""
-    if result["bad"]:
-        bad = ", which has errors" if result["rows"] == 1 else f", {result['bad']:,} of them with errors"
-    lines = f"{count_noun(result['rows'], 'line')}{bad}"
+    invalid = ""
+    if result["invalid_rows"]:
+        invalid = ", which has errors" if result["rows"] == 1 else f", {result['invalid_rows']:,} of them with errors"
+    lines = f"{count_noun(result['rows'], 'line')}{invalid}"
     if dry_run:
-        right = "" if result["faults"] else ", no errors"
+        right = "" if result["problems"] else ", no errors"
         return f"{lines}{right}: {count_noun(result['posts'], 'post')} would be scheduled. Nothing was saved."
-    known = f", {result['known']:,} {was(result['known'])} known already" if result["known"] else ""
+    existing = f", {result['existing']:,} existed already" if result["existing"] else ""
     planned = f"{count_noun(result['created'], 'post')} {'is' if result['created'] == 1 else 'are'} scheduled"
-    return f"{lines}: {planned}{known}."
+    return f"{lines}: {planned}{existing}."
 
 
 def count_noun(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def was(number: int) -> str:
-    return "was" if number == 1 else "were"

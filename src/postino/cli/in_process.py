@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Scope
 from postino.api.authentication import FixedCaller
 from postino.api.caller import Caller
 from postino.api.server import ROUTES, build_app
+from postino.cli.ports import LOOPBACK
 from postino.cli.progress import ProgressLine
 from postino.client.messages import ApiRequest, ApiResponse, NoResponse
 from postino.client.transport import ServerAddress
@@ -65,6 +66,8 @@ class InProcessTransport:
 
 def build_scope(request: ApiRequest[Any]) -> Scope:
     headers = [(name.lower().encode(), text.encode()) for name, text in request.headers.items()]
+    if request.body is not None:
+        headers.append((b"content-length", str(len(request.body)).encode()))
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -76,6 +79,6 @@ def build_scope(request: ApiRequest[Any]) -> Scope:
         "root_path": "",
         "query_string": urlencode(request.query).encode(),
         "headers": headers,
-        "client": None,
+        "client": (LOOPBACK, 0),
         "server": None,
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from postino.cli import output
 from postino.errors import Conflict
-from postino.rules.replay import OR_FORCE
+from postino.rules.replay import FORCE_POST, OR_FORCE
 
 COLUMNS = ("ID", "STATE", "QUEUE", "TYPE", "CHANNEL", "ACCOUNT", "ATTEMPTS", "RUN_AT", "FINISHED_AT", "LAST_ERROR")
 FINAL = ("completed", "failed", "cancelled")
@@ -59,7 +59,7 @@ def print_attempts(history: Sequence[JsonDict]) -> None:
         output.print_table(columns, rows, title="Attempts")
     traces = [attempt["trace"] for attempt in history if attempt.get("trace")]
     if traces:
-        output.print_line("\nLast stack trace\n" + output.escape_control_characters(traces[-1].rstrip()))
+        output.print_line(f"\nLast stack trace\n{traces[-1].rstrip()}")
 
 
 def format_number(attempt: JsonDict) -> str:
@@ -78,4 +78,5 @@ def to_replay_error(error: Conflict) -> Conflict:
 
 
 def use_options(message: str) -> str:
-    return message.replace(OR_FORCE, "Edit it with --payload JSON, or pass --force.")
+    edit = message.replace(OR_FORCE, "Edit it with --payload JSON, or pass --force.")
+    return edit.replace(FORCE_POST, "Pass --force if the cause is gone, or create a new post.")

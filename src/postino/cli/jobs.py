@@ -59,7 +59,7 @@ def list_jobs(
     filters = {"state": states, "type": type, "channel": channel, "account": account, "brand": brand, "queue": queue}
     place = parse_cursor(before)
     with open_api(target) as postino:
-        jobs, cursor = fetch_items(postino.jobs.page, limit, place, **filters)
+        jobs, cursor = fetch_items(postino.jobs.list, limit, place, **filters)
     if as_json:
         output.print_json_list(jobs, cursor)
         return
@@ -74,7 +74,7 @@ def show(job_id: JobId, as_json: Json = False, *, target: Target) -> None:
     checked = parse_uuid(job_id)
     with open_api(target) as postino:
         job: dict[str, Any] = {**postino.jobs.get(checked)}
-        children = postino.jobs.page(parent=checked, limit=MOST_CHILDREN)["data"]
+        children = postino.jobs.list(parent=checked, limit=MOST_CHILDREN)["data"]
     if as_json:
         output.print_json({**job, "children": children})
         return

@@ -20,7 +20,7 @@ def load(path: str) -> App:
         raise to_error(f"{path} is of type {type(app).__name__}, not Postino.")
     if not set(app.handlers) - {POST}:
         raise to_error(
-            f"{path} has no handlers, so a worker would fail all its jobs. Import the modules that register them with"
+            f"{path} has no handlers, so a worker would run no job. Import the modules that register them with"
             f" @{name}.handler(…) from {module_name}. To publish posts only, omit --app."
         )
     return app

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
+
+from postino.cli.output import escape_control_characters
+from postino.rules.token_patterns import hide_tokens, hide_tokens_in_event
 
 
 def to_stderr(level: str = "info") -> None:
@@ -18,8 +21,8 @@ def to_stderr(level: str = "info") -> None:
 
 def to_file(path: Path, level: str = "info") -> None:
     """Log to an empty file, to which other processes may append."""
-    path.write_bytes(b"")
-    configure(path.open("a", encoding="utf-8", buffering=1), level, json_processors())
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    configure(os.fdopen(descriptor, "a", encoding="utf-8", buffering=1), level, json_processors())
 
 
 def configure(stream: TextIO, level: str, rendered: Iterable[Processor]) -> None:
@@ -29,6 +32,15 @@ def configure(stream: TextIO, level: str, rendered: Iterable[Processor]) -> None
         logger_factory=lambda *_: TolerantLogger(stream),
         cache_logger_on_first_use=False,
     )
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(EscapingFormatter())
+
+
+class EscapingFormatter(logging.Formatter):
+    """Formats what libraries log themselves, such as asyncio about a task that failed."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_control_characters(hide_tokens(super().format(record)))
 
 
 class TolerantLogger(structlog.WriteLogger):
@@ -45,13 +57,23 @@ def common_processors() -> Iterable[Processor]:
     yield structlog.contextvars.merge_contextvars
     yield structlog.processors.add_log_level
     yield structlog.processors.TimeStamper(fmt="iso", utc=True)
+    yield structlog.processors.format_exc_info
+    yield hide_tokens_in_event
 
 
 def console_processors() -> Iterable[Processor]:
-    plain = structlog.dev.plain_traceback
-    yield structlog.dev.ConsoleRenderer(colors=not os.environ.get("NO_COLOR"), exception_formatter=plain)
+    yield escape_values
+    yield structlog.dev.ConsoleRenderer(colors=not os.environ.get("NO_COLOR"))
+
+
+def escape_values(_: object, __: str, event: EventDict) -> EventDict:
+    """Escape what a terminal would interpret: a network or a user may have sent it. JSON is ASCII anyway."""
+    for name, value in event.items():
+        if value is not None and not isinstance(value, bool | int | float):
+            escaped = escape_control_characters(str(value))
+            event[name] = escaped if name == "exception" else escaped.replace("\n", "\\n")
+    return event
 
 
 def json_processors() -> Iterable[Processor]:
-    yield structlog.processors.format_exc_info
     yield structlog.processors.JSONRenderer()

@@ -27,6 +27,16 @@ DatabaseUrl = Annotated[
         show_default=False,
     ),
 ]
+Application = Annotated[
+    str | None,
+    typer.Option(
+        "--app",
+        metavar="MODULE:ATTR",
+        envvar="POSTINO_APP",
+        help="Application with your own handlers. Without it, workers only publish posts.",
+        show_default=False,
+    ),
+]
 Server = Annotated[
     str | None,
     typer.Option(
@@ -59,7 +69,10 @@ Type = Annotated[str | None, typer.Option("--type", help="Only jobs of this type
 Channel = Annotated[str | None, typer.Option("--channel", help="Only jobs of this channel.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replay even if the same error is expected.")]
 Payload = Annotated[
-    str | None, typer.Option("--payload", metavar="JSON", help="Run it with this payload instead.", show_default=False)
+    str | None,
+    typer.Option(
+        "--payload", metavar="JSON", help="Run it with this payload instead; not for posts.", show_default=False
+    ),
 ]
 
 

@@ -19,6 +19,7 @@ STYLES = {
     "completed": "green", "replayed": "green", "pending": "cyan", "running": "yellow", "uncertain": "magenta",
     "published": "green", "scheduled": "cyan", "publishing": "yellow", "active": "green", "token_expired": "red",
     "suspended": "red",
+    "locked": "red",
     "failed": "red", "refused": "red", "cancelled": "dim", "paused": "yellow", "gone": "red",
 }  # fmt: skip
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -30,7 +31,7 @@ def is_terminal() -> bool:
 
 def print_line(text: str) -> None:
     """Print and flush, so that a closed pipe is noticed here and not when Python exits."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(escape_control_characters(text) + "\n")
     sys.stdout.flush()
 
 
@@ -195,7 +196,9 @@ def format_distance(away: timedelta) -> str:
 
 
 def escape_control_characters(text: str) -> str:
-    """Escape control characters, which a terminal would interpret. Payloads and errors come from outside."""
+    """Escape what a terminal would interpret, and what changes the direction of text: it may come from outside."""
+    if text.isprintable():
+        return text
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
 
 
@@ -216,4 +219,4 @@ def shorten(cell: Cell) -> str:
 
 def print_hint(text: str) -> None:
     """Print a hint on stderr, so that stdout holds only the result."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(escape_control_characters(text) + "\n")

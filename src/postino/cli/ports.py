@@ -6,7 +6,7 @@ import socket
 from postino.errors import Conflict, WrongUse
 
 LOOPBACK = "127.0.0.1"
-DEFAULT_PORT = 8700
+SERVER_PORT = 8700
 MAX_TRIED = 100
 
 
@@ -44,7 +44,7 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
     return True
 
 
-def next_free(port: int) -> int:
+def find_free_port_after(port: int) -> int:
     """Return the first free port after this one, or any free port if there is none near or `port` is 0."""
     after = range(port + 1, min(port + MAX_TRIED, 65536)) if port else ()
     return next((number for number in after if is_free(number)), None) or any_free()

@@ -72,7 +72,7 @@ def post(
     content = build_content(read_text(text), title, media, alt, thread, hashtag, **when)
     content |= {"allow_duplicate": allow_duplicate, "allow_blackout": allow_blackout}
     with use_option_names(), open_api(target) as postino:
-        accounts = postino.accounts.page()["data"]
+        accounts = postino.accounts.list()["data"]
         content["accounts"] = [match_account(name, accounts) for name in to]
         if preview:
             result = postino.posts.preview(**content)
@@ -115,7 +115,7 @@ class PostSubmission:
         from postino.client import NotAllowed
 
         try:
-            return any(worker["here"] for worker in self.postino.workers()["data"])
+            return any(worker["alive"] for worker in self.postino.workers()["data"])
         except NotAllowed:
             return True
 
@@ -147,13 +147,12 @@ class PostSubmission:
                     f"Decide whether it was published: {resolve} --live REMOTE_ID | --send-again | --give-up"
                 )
             if self.now and (deferral := follow.describe_deferral(post, self.target)) is not None:
-                output.print_hint(output.escape_control_characters(deferral))
+                output.print_hint(deferral)
 
 
 def format_post(post: JsonDict, timezone: str | None) -> str:
     columns = (post["account"].ljust(ACCOUNT_WIDTH), post["status"].ljust(STATUS_WIDTH), post["id"])
-    parts = (*columns, describe_state(post, timezone))
-    return output.escape_control_characters("  ".join(parts)).rstrip()
+    return "  ".join((*columns, " ".join(describe_state(post, timezone).split()))).rstrip()
 
 
 def describe_state(post: JsonDict, timezone: str | None) -> str:
@@ -184,10 +183,10 @@ def print_previews(post: JsonDict, *, as_json: bool) -> None:
     for preview in post["posts"]:
         output.print_line(preview["account"])
         for part in preview["parts"]:
-            output.print_line(output.escape_control_characters("  │ " + part.replace("\n", "\n  │ ")))
+            output.print_line("  │ " + part.replace("\n", "\n  │ "))
         for media in preview["media"]:
-            output.print_line(output.escape_control_characters(f"  [{media['kind'] or 'media'}] {media['url']}"))
+            output.print_line(f"  [{media['kind'] or 'media'}] {media['url']}")
         for problem in preview["problems"]:
-            output.print_line(output.escape_control_characters(f"  {problem['severity']}: {problem['message']}"))
+            output.print_line(f"  {problem['severity']}: {problem['message']}")
     for note in post["notes"]:
         output.print_hint(note)

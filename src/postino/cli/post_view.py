@@ -1,15 +1,15 @@
-"""Print posts and their history."""
+"""Print posts and their history. `print_posts` writes aligned lines to a pipe, or a table in a terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from postino.cli import output, post_table
+from postino.cli import output, post_terminal_table
 from postino.cli.connection import Target
 from postino.rules.replay import find_replay_objection
 from postino.rules.settlement import DeadLetterCause
 
 JsonDict = Mapping[str, Any]
-COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
+PIPE_COLUMNS = ("ID", "STATUS", "ACCOUNT", "RUN_AT", "PUBLISHED_AT", "ATTEMPTS", "FLAGS", "TEXT", "LAST_ERROR")
 FIELDS = (
     "id", "status", "account", "scheduled_at", "run_at", "published_at", "publish_until", "remote_id", "url",
     "attempts", "version", "content_id", "text", "last_error", "cause", "cancelled",
@@ -18,18 +18,18 @@ FIELDS = (
 
 def print_posts(posts: Sequence[JsonDict]) -> None:
     if not output.is_terminal():
-        output.print_table(COLUMNS, [format_row(post) for post in posts])
+        output.print_table(PIPE_COLUMNS, [format_pipe_row(post) for post in posts])
     elif posts:
-        post_table.print_table(posts)
+        post_terminal_table.print_terminal_table(posts)
     else:
         output.print_line("No posts match.")
 
 
-def format_row(post: JsonDict) -> Sequence[output.Cell]:
+def format_pipe_row(post: JsonDict) -> Sequence[output.Cell]:
     return (
         post["id"], post["status"], post["account"], output.parse_instant(post["run_at"]),
         output.parse_instant(post["published_at"]), post["attempts"],
-        " ".join(post["flags"]) or None, post["text"], post_table.current_error(post),
+        " ".join(post["flags"]) or None, post["text"], post_terminal_table.current_error(post),
     )  # fmt: skip
 
 

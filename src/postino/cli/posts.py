@@ -54,8 +54,8 @@ def list_posts(
     place = parse_cursor(before)
     with open_api(target) as postino:
         if account is not None:
-            filters["account"] = match_account(account, postino.accounts.page()["data"])
-        posts, cursor = fetch_items(postino.posts.page, limit, place, **filters)
+            filters["account"] = match_account(account, postino.accounts.list()["data"])
+        posts, cursor = fetch_items(postino.posts.list, limit, place, **filters)
     if as_json:
         output.print_json_list(posts, cursor)
         return
@@ -141,13 +141,13 @@ def reschedule(
             view = postino.posts.edit(checked, at=at, timezone=timezone, reason=reason)
     print_post(view, "is rescheduled", timezone, as_json=as_json)
     if now and not as_json and (deferral := follow.describe_deferral(view, target)) is not None:
-        output.print_hint(output.escape_control_characters(deferral))
+        output.print_hint(deferral)
 
 
 @commands.command("cancel")
 @with_target
 def cancel(post_id: PostId, reason: Reason = "", as_json: Json = False, *, target: Target) -> None:
-    """Cancel a post of which nothing has been sent.
+    """Cancel a post of which nothing has been sent, even while a worker prepares it.
 
     This cannot be undone.
     """

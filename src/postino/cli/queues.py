@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,6 +15,7 @@ from postino.values.gate import Scope
 
 if TYPE_CHECKING:
     from postino.cli.connection import QueueApi
+    from postino.client.types.literals import PausedScope
 
 commands = typer.Typer(help="List queues; pause, resume and cap them; end cooldowns.", no_args_is_help=True)
 MAX_NAMES, MAX_DIGITS = 10, 9
@@ -62,7 +63,7 @@ def print_queues(queues: JsonDict, target: Target) -> None:
                 it["host"],
                 it["pid"],
                 output.parse_instant(it["started_at"]),
-                "registered" if it["here"] else "gone",
+                "registered" if it["alive"] else "gone",
             )
             for it in queues["workers"]
         ]
@@ -92,7 +93,7 @@ def pause(
     with open_api(target) as postino:
         resolved = resolve_scope_name(postino, scope, name)
         hint = None if as_json else describe_unknown_scope(postino, scope, resolved)
-        gate = postino.gates.pause(scope.value, resolved, reason=reason)
+        gate = postino.gates.pause(cast("PausedScope", scope.value), resolved, reason=reason)
     undo = target.format_command(f"queues resume {format_scope_option(scope, resolved)}")
     output.print_result(gate, f"{describe_scope(gate)} is paused. To undo: {undo}", as_json=as_json)
     if hint is not None:
@@ -115,7 +116,9 @@ def resume(
     """End a pause."""
     scope, name = parse_gate(queue, channel, brand, account, everything)
     with open_api(target) as postino:
-        gate = postino.gates.resume(scope.value, resolve_scope_name(postino, scope, name), reason=reason)
+        gate = postino.gates.resume(
+            cast("PausedScope", scope.value), resolve_scope_name(postino, scope, name), reason=reason
+        )
     output.print_result(gate, f"{describe_scope(gate)} is resumed.", as_json=as_json)
 
 
@@ -124,11 +127,11 @@ def resume(
 @with_target
 def cap(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="Network or other channel.", show_default=False)],
-    most: Annotated[
+    maximum: Annotated[
         str,
         typer.Argument(
             metavar="MAXIMUM",
-            help="Maximum number of running jobs, or `usual` for no limit of its own.",
+            help="Maximum number of running jobs, or `usual` for the cap from the settings.",
             show_default=False,
         ),
     ],
@@ -139,23 +142,23 @@ def cap(
 ) -> None:
     """Limit how many jobs of a channel run at once, over all workers.
 
-    `usual` removes the limit.
+    `usual` restores the cap from the settings.
     """
-    maximum = parse_cap(most)
+    new_cap = parse_cap(maximum)
     with open_api(target) as postino:
-        capped = postino.gates.cap(channel, maximum, reason=reason)
+        capped = postino.gates.cap(channel, new_cap, reason=reason)
     output.print_result(capped, describe_cap(channel, capped["cap"]), as_json=as_json)
 
 
-def parse_cap(most: str) -> int | None:
+def parse_cap(maximum: str) -> int | None:
     from postino.engine.checks import MAX_CAP
 
-    if most == "usual":
+    if maximum == "usual":
         return None
-    if most.isascii() and most.isdigit() and len(most) <= MAX_DIGITS and int(most) <= MAX_CAP:
-        return int(most)
-    message = f"MAXIMUM: {most!r:.200} is neither a whole number from 0 to {MAX_CAP:,} nor `usual`."
-    raise WrongUse(f"{message} Nothing was changed.", field="most")
+    if maximum.isascii() and maximum.isdigit() and len(maximum) <= MAX_DIGITS and int(maximum) <= MAX_CAP:
+        return int(maximum)
+    message = f"MAXIMUM: {maximum!r:.200} is neither a whole number from 0 to {MAX_CAP:,} nor `usual`."
+    raise WrongUse(f"{message} Nothing was changed.", field="cap")
 
 
 def describe_cap(channel: str, cap: int | None) -> str:

@@ -50,7 +50,7 @@ def resolve(
 
 def list_held_posts(postino: "QueueApi") -> Iterator[str]:
     """Yield posts held because the database was moved or restored."""
-    for job in postino.jobs.each(state="uncertain", type=POST, limit=200):
+    for job in postino.jobs.iterate(state="uncertain", type=POST, limit=200):
         if job["run_at"] is None and job["deferral_reason"] is not None:
             yield job["id"]
 

@@ -16,7 +16,7 @@ def resolve_account(postino: "QueueApi", name: str) -> str:
     """Return the id of an account, or the name itself if only jobs or gates of an application use it."""
     from postino.engine.checks import check_name
 
-    accounts = postino.accounts.page()["data"]
+    accounts = postino.accounts.list()["data"]
     known = any(name in (account["id"], account["network"], account["handle"]) for account in accounts)
     if not known and is_known_account(postino, check_name(name, "account")):
         return name
@@ -26,13 +26,13 @@ def resolve_account(postino: "QueueApi", name: str) -> str:
 def is_known_account(postino: "QueueApi", name: str) -> bool:
     gates = postino.queues()["gates"]
     gated = any((gate["scope"], gate["name"]) == ("account", name) for gate in gates)
-    return gated or bool(postino.jobs.page(account=name, limit=1)["data"])
+    return gated or bool(postino.jobs.list(account=name, limit=1)["data"])
 
 
 def describe_unknown_brand(postino: "QueueApi", name: str) -> str | None:
     """Return a hint if no account and no job has this brand, or None."""
-    brands = sorted({account["brand"] for account in postino.accounts.page()["data"] if account["brand"] is not None})
-    if name in brands or postino.jobs.page(brand=name, limit=1)["data"]:
+    brands = sorted({account["brand"] for account in postino.accounts.list()["data"] if account["brand"] is not None})
+    if name in brands or postino.jobs.list(brand=name, limit=1)["data"]:
         return None
     return f"No account and no job has the brand {name}. {suggest_name(name, brands)}".rstrip()
 

@@ -9,17 +9,24 @@ from typing import Annotated
 import typer
 
 from postino.cli import output
-from postino.cli.connection import SANDBOX_URL, Target
+from postino.cli.connection import Target
 from postino.cli.options import DataDir, Json
-from postino.cli.ports import DEFAULT_PORT, LOOPBACK, next_free, to_error
+from postino.cli.ports import LOOPBACK, SERVER_PORT, find_free_port_after, to_error
 from postino.cli.shutdown import SIGNALS, ShutdownSignal
+from postino.sandbox.url_file import hold_url_file
 
 
 def run_sandbox(
     data_dir: DataDir = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False),
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            help="Port to listen on; 0 picks any free one. Default: the first free one from 8701.",
+            show_default=False,
+        ),
     ] = None,
     until_eof: Annotated[bool, typer.Option("--until-eof", hidden=True)] = False,
     as_json: Json = False,
@@ -27,28 +34,26 @@ def run_sandbox(
     """Run the sandbox: simulated networks that keep every post on this machine."""
     folder = Target(data_dir).config().data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    chosen = next_free(DEFAULT_PORT) if port is None else port
+    chosen = find_free_port_after(SERVER_PORT) if port is None else port
 
-    def ready(url: str) -> None:
-        write_url(folder, url)
+    def announce(url: str) -> None:
         if as_json:
             output.print_json_line({"url": url})
         else:
             output.print_line(f"The sandbox is at {url}/ and shows the posts on its networks.")
 
     try:
-        asyncio.run(serve(folder, chosen, ready, until_eof=until_eof))
+        with hold_url_file(folder) as store_url:
+
+            def ready(url: str) -> None:
+                store_url(url)
+                announce(url)
+
+            asyncio.run(serve(folder, chosen, ready, until_eof=until_eof))
     except OSError as error:
         if error.errno is None or error.filename is not None:
             raise
         raise to_error(LOOPBACK, chosen, error) from error
-
-
-def write_url(folder: Path, url: str) -> None:
-    """Store the URL, which workers of this data directory read."""
-    temporary = folder / f".{SANDBOX_URL}.new"
-    temporary.write_text(url + "\n")
-    temporary.replace(folder / SANDBOX_URL)
 
 
 async def serve(folder: Path, port: int, ready: Callable[[str], None], *, until_eof: bool) -> None:

@@ -11,10 +11,10 @@ import structlog
 
 from postino.cli import output
 from postino.cli.child_process import ChildProcess
-from postino.cli.connection import read_sandbox_url
-from postino.cli.ports import LOOPBACK, is_free, next_free
+from postino.cli.ports import LOOPBACK, find_free_port_after, is_free
 from postino.cli.shutdown import GRACE
 from postino.config import Config
+from postino.sandbox.url_file import read_last_url
 
 FIRST_DELAY, MAX_DELAY = 0.2, 10.0  # seconds before a restart, doubling each time
 STABLE_AFTER = 30.0  # seconds after which the restart delay starts from the beginning
@@ -39,8 +39,11 @@ class Supervisor:
         self.children: list[ChildProcess] = []
         self.tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, port: int, workers: int) -> ServiceUrls:
-        """Start the workers last: a job that finds no network retries only after a minute."""
+    async def start(self, port: int, workers: int, app: str | None = None) -> ServiceUrls:
+        """Start all processes; `app` has the handlers of the workers.
+
+        The workers start last: a job that finds no network retries only after a minute.
+        """
         sandbox_port = self.sandbox_port(port)
         settings = {"POSTINO_SANDBOX_URL": f"http://{LOOPBACK}:{sandbox_port}"}
         sandbox = await self.start_child("sandbox", "sandbox", "--json", "--port", str(sandbox_port), settings=settings)
@@ -49,7 +52,8 @@ class Supervisor:
         self.supervise(sandbox)
         for number in range(1, workers + 1):
             name = "worker" if workers == 1 else f"worker {number}"
-            self.supervise(await self.start_child(name, "worker", settings=settings))
+            words = ("worker", "--app", app) if app else ("worker",)
+            self.supervise(await self.start_child(name, *words, settings=settings))
         url = (await server.read_ready())["url"]
         server.words = ("server", "--json", "--port", url.rpartition(":")[2])  # the same port after a restart
         self.supervise(server)
@@ -70,8 +74,8 @@ class Supervisor:
 
     def sandbox_port(self, port: int) -> int:
         """Return the port of last time if it is free, so that links to published posts stay valid."""
-        last = read_sandbox_url(self.config.data_dir).rpartition(":")[2]
-        return int(last) if last.isdigit() and is_free(int(last)) else next_free(port)
+        last = read_last_url(self.config.data_dir).rpartition(":")[2]
+        return int(last) if last.isdigit() and is_free(int(last)) else find_free_port_after(port)
 
     def supervise(self, child: ChildProcess) -> None:
         self.tasks.append(asyncio.create_task(self.keep_alive(child)))
@@ -101,7 +105,7 @@ class Supervisor:
         try:
             await child.start()
         except OSError as error:
-            self.log.error("process.stopped", process=child.name, error=str(error), next="trying again soon")
+            self.log.error("process.stopped", process=child.name, error=str(error), next="Postino tries again soon")
             return False
         return True
 

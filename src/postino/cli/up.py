@@ -1,6 +1,7 @@
 """`postino up`: start the API, workers and sandbox on one data directory."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,14 +9,15 @@ import typer
 
 from postino.cli import output
 from postino.cli.connection import Target, audit_actor
-from postino.cli.options import DatabaseUrl, DataDir, Json
-from postino.cli.ports import DEFAULT_PORT, LOOPBACK, bind_socket
+from postino.cli.options import Application, DatabaseUrl, DataDir, Json
+from postino.cli.ports import LOOPBACK, SERVER_PORT, bind_socket
 from postino.cli.server import Port
 from postino.cli.shutdown import ShutdownSignal
-from postino.cli.worker import check_only_posts
+from postino.errors import SchemaMismatch
 
 if TYPE_CHECKING:
     from postino.cli.supervisor import ServiceUrls, Supervisor
+    from postino.cli.welcome import OwnerAccess
     from postino.config import Config
     from postino.wiring import Postino
 
@@ -26,8 +28,9 @@ MAX_POLLS, POLL_INTERVAL = 300, 0.05  # seconds
 def run_up(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
-    port: Port = DEFAULT_PORT,
+    port: Port = SERVER_PORT,
     workers: Annotated[int, typer.Option("--workers", min=0, max=64, help="Number of workers.")] = 1,
+    app: Application = None,
     as_json: Json = False,
 ) -> None:
     """Start everything: the API, workers and the sandbox."""
@@ -36,21 +39,38 @@ def run_up(
 
     target = Target(data_dir, database_url)
     config = target.config()
+    if app:
+        check_app(app, target)
     with hold_instance_lock(config.data_dir):
         log = config.data_dir / LOG if output.is_terminal() and not as_json else None
         logs.to_file(log) if log else logs.to_stderr()
         bind_socket(LOOPBACK, port).close()
-        asyncio.run(run(config, target, log, port, workers, as_json=as_json))
+        asyncio.run(run(config, target, log, port, workers, app, as_json=as_json))
 
 
-async def run(config: "Config", target: Target, log: Path | None, port: int, workers: int, *, as_json: bool) -> None:
+def check_app(path: str, target: Target) -> None:
+    """Raise WrongUse if the workers could not load this application."""
+    from postino.cli.load_app import check_conflicts, load
+    from postino.cli.worker import export_settings
+
+    export_settings(target)
+    check_conflicts(load(path).config, path, target, None)
+
+
+async def run(
+    config: "Config", target: Target, log: Path | None, port: int, workers: int, handlers: str | None, *, as_json: bool
+) -> None:
+    from postino.cli.database_notice import watch_database
     from postino.cli.supervisor import Supervisor
+    from postino.cli.welcome import list_lines
+    from postino.wiring import Postino
 
     stop = ShutdownSignal(asyncio.get_running_loop())
     stop.listen(until_eof=False)
     await prepare(config)
     supervisor = Supervisor(config, log, stop.event)
-    starting = asyncio.create_task(start(config, supervisor, port, workers))
+    app = Postino(config)
+    starting = asyncio.create_task(start(app, supervisor, port, workers, handlers))
     stopping = asyncio.create_task(stop.event.wait())
     try:
         await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -59,38 +79,45 @@ async def run(config: "Config", target: Target, log: Path | None, port: int, wor
             if as_json:
                 print_ready(urls, config)
             else:
-                print_welcome(urls, config, target, log, await create_sign_in_link(config, urls.url))
+                for line in list_lines(config.data_dir, target, urls, await create_owner_access(config, urls), log):
+                    output.print_line(line)
+            watching = asyncio.create_task(watch_database(app.store.database_state, target))
             await stopping
+            watching.cancel()
     finally:
         starting.cancel()
         stopping.cancel()
         await supervisor.close()
-
-
-async def start(config: "Config", supervisor: "Supervisor", port: int, workers: int) -> "ServiceUrls":
-    """Start all processes and wait until the workers have registered, or for 15 seconds."""
-    from postino.wiring import Postino
-
-    urls = await supervisor.start(port, workers)
-    app = Postino(config)
-    try:
-        for _ in range(MAX_POLLS):  # after that, the log says why no worker runs
-            if supervisor.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
-                break
-            await asyncio.sleep(POLL_INTERVAL)
-    finally:
         await app.close()
+
+
+async def start(
+    app: "Postino", supervisor: "Supervisor", port: int, workers: int, handlers: str | None
+) -> "ServiceUrls":
+    """Start all processes and wait until the workers have registered, or for 15 seconds."""
+    urls = await supervisor.start(port, workers, handlers)
+    for _ in range(MAX_POLLS):  # after that, the log says why no worker runs
+        if supervisor.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
+            break
+        await asyncio.sleep(POLL_INTERVAL)
     return urls
 
 
 async def prepare(config: "Config") -> None:
-    """Upgrade the database and add an account for each sandbox network that has nitem."""
+    """Upgrade the database, store the settings for all workers, and add missing accounts of the sandbox networks.
+
+    Raises WrongVaultKey before it changes anything; a schema from before check values is upgraded first.
+    """
     from postino.wiring import Postino
 
     app = Postino(config)
     try:
+        with suppress(SchemaMismatch):
+            await app.open()
+            await app.vault_keys.check()
         await app.store.migrate()
-        await check_only_posts(app)
+        await app.vault_keys.check()
+        await app.apply_settings(actor=audit_actor())
         await add_sandbox_accounts(app)
     finally:
         await app.close()
@@ -109,6 +136,16 @@ async def add_sandbox_accounts(app: "Postino") -> None:
                 base_url=f"sandbox:/{item.network}",
                 remote_id=item.remote_id,
             )
+
+
+async def create_owner_access(config: "Config", urls: "ServiceUrls") -> "OwnerAccess | None":
+    """Return the owner's key and a link that signs the owner in once; None if a file or a log gets the output."""
+    from postino.cli.welcome import OwnerAccess
+
+    if not output.is_terminal():
+        return None
+    key = read_first_key(config)
+    return OwnerAccess(key, dashboard_url(urls, key), await create_sign_in_link(config, urls.url))
 
 
 async def create_sign_in_link(config: "Config", url: str) -> str:
@@ -131,14 +168,6 @@ def print_ready(urls: "ServiceUrls", config: "Config") -> None:
             "sandbox_url": urls.sandbox_url,
         }
     )
-
-
-def print_welcome(urls: "ServiceUrls", config: "Config", target: Target, log: Path | None, sign_in_url: str) -> None:
-    from postino.cli.welcome import list_lines
-
-    key = read_first_key(config)
-    for line in list_lines(config.data_dir, target, dashboard_url(urls, key), sign_in_url, urls, key, log):
-        output.print_line(line)
 
 
 def read_first_key(config: "Config") -> str:

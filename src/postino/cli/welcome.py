@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from postino.cli.connection import Target
@@ -13,26 +14,43 @@ BY_API = {"text": "Hello from the API", "accounts": ["mastodon:postcard"]}
 LIST = "posts list"
 
 
+@dataclass(frozen=True, slots=True)
+class OwnerAccess:
+    """What makes everybody who reads it the owner. Only a terminal shows it: other output ends up in files."""
+
+    key: str = field(repr=False)
+    dashboard_url: str = field(repr=False)
+    sign_in_url: str = field(repr=False)
+
+
 def list_lines(
-    data_dir: Path, target: Target, dashboard_url: str, sign_in_url: str, urls: ServiceUrls, key: str, log: Path | None
+    data_dir: Path, target: Target, urls: ServiceUrls, access: OwnerAccess | None, log: Path | None
 ) -> Iterator[str]:
+    key_file = data_dir / "api.key"
     yield f"Postino is running on {data_dir}. Posts to sandbox accounts never leave this machine."
     yield ""
-    yield f"  Dashboard     {dashboard_url}"
-    yield f"  Sign in       {sign_in_url}"
+    yield f"  Dashboard     {access.dashboard_url if access else urls.url}"
+    yield f"  Sign in       {access.sign_in_url if access else target.format_command('users link')}"
     yield f"  Sandbox feed  {urls.sandbox_url}/"
     yield f"  API           {urls.url}/v1"
-    yield f"  API key       {key}"
+    yield f"  API key       {access.key if access else key_file}"
     if log is not None:
         yield f"  Log           {log}"
     yield ""
-    yield "The sign-in link works once, within ten minutes."
+    if access:
+        yield "The sign-in link works once, within ten minutes."
     yield "Try this in another terminal and watch the feed:"
-    for command in (target.format_command(HELLO), format_curl(urls.url, key), target.format_command(LIST)):
+    curl = format_curl(urls.url, f"'Authorization: Bearer {access.key}'" if access else read_from_file(key_file))
+    for command in (target.format_command(HELLO), curl, target.format_command(LIST)):
         yield f"  {command}"
     yield ""
     yield "Press Ctrl-C to stop. Nothing is lost: `up` continues where it stopped."
 
 
-def format_curl(url: str, key: str) -> str:
-    return f"curl -H 'Authorization: Bearer {key}' -d {shlex.quote(json.dumps(BY_API))} {url}/v1/posts"
+def read_from_file(key_file: Path) -> str:
+    """Return a header for the shell, which reads the key."""
+    return f'"Authorization: Bearer $(cat {shlex.quote(str(key_file))})"'
+
+
+def format_curl(url: str, header: str) -> str:
+    return f"curl -H {header} -d {shlex.quote(json.dumps(BY_API))} {url}/v1/posts"

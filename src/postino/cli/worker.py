@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from postino.cli.connection import Target, with_exact_commands
-from postino.cli.options import DatabaseUrl, DataDir
+from postino.cli.options import Application, DatabaseUrl, DataDir
 from postino.cli.shutdown import ShutdownSignal
-from postino.errors import Conflict
 
 if TYPE_CHECKING:
     from postino.app import App
-    from postino.wiring import Postino
 
 EXIT_GRACE = 0.2  # seconds that handlers have to end after the worker has
 LOOP_THREADS = "postino-loop"
@@ -26,16 +24,7 @@ HANDLER_THREADS = ("postino-handler", LOOP_THREADS)  # of plain functions, and o
 
 
 def run_worker(
-    app: Annotated[
-        str | None,
-        typer.Option(
-            "--app",
-            metavar="MODULE:ATTR",
-            envvar="POSTINO_APP",
-            help="Application with your own handlers. Without it, the worker only publishes posts.",
-            show_default=False,
-        ),
-    ] = None,
+    app: Application = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", min=1, help="Maximum number of jobs at once.", show_default=False)
     ] = None,
@@ -63,8 +52,6 @@ def run_worker(
     threads = ThreadPoolExecutor(thread_name_prefix=LOOP_THREADS)
     with with_exact_commands(target), asyncio.Runner(loop_factory=choose_event_loop()) as runner:
         runner.get_loop().set_default_executor(threads)
-        if not app and isinstance(loaded, Postino):
-            runner.run(check_only_posts(loaded))
         runner.run(work(loaded, until_eof=until_eof))
         threads.shutdown(wait=False, cancel_futures=True)
         if remaining := [*runner.run(list_running_tasks()), *list_running_threads()]:
@@ -81,18 +68,6 @@ def export_settings(target: Target, concurrency: int | None = None) -> None:
         os.environ["POSTINO_DATABASE_URL"] = target.database_url
     if concurrency is not None:
         os.environ["POSTINO_WORKER_CONCURRENCY"] = str(concurrency)
-
-
-async def check_only_posts(app: "Postino") -> None:
-    """Raise Conflict if the queue has jobs without a handler, which would use up their attempts."""
-    await app.open()
-    others = sorted({depth.channel for depth in await app.store.queue_depths()} - app.networks.titles.keys())
-    if others:
-        raise Conflict(
-            f"This queue has jobs that are not posts ({', '.join(others)}), and this worker has no handlers for them."
-            " Run `postino worker --app module:attr` with the application that has them. Name a network of your own in"
-            " the setting networks.plugins."
-        )
 
 
 def choose_event_loop() -> "type[asyncio.AbstractEventLoop] | None":

@@ -21,12 +21,12 @@ from postino.client.transport import HttpTransport, parse_server
 
 __all__ = ["Api", "ApiUnavailable", "AsyncClient", "Client", "NotAllowed", "RetryOptions"]
 
-TIMEOUT = timedelta(seconds=30)
+TIMEOUT = timedelta(seconds=30)  # without any data
 DEFAULT_RETRY = RetryOptions()
 
 
 class Client(Api[HttpSession]):
-    """A blocking client. Threads may share one.
+    """A blocking client. Threads may share one. Each request opens its own connection, so there is nothing to close.
 
     `Client("http://127.0.0.1:8700", key="…").posts.create(text="Hello", accounts=["bluesky:ada.example.org"])`
     """

@@ -14,7 +14,7 @@ class Accounts(Resource[SessionT]):
     """Add, check, pause and reconnect accounts."""
 
     @call
-    def page(
+    def list(
         self, *, network: str | None = None, brand: str | None = None, state: str | None = None
     ) -> ApiRequest[Page[AccountView]]:
         """Return all accounts in one page."""

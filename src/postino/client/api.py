@@ -7,6 +7,7 @@ from typing import Any
 
 from postino.client.accounts import Accounts
 from postino.client.api_keys import ApiKeys
+from postino.client.database import Database
 from postino.client.endpoints import Resource, SessionT, call, paginate, stream
 from postino.client.gates import Blackouts, Circuits, Gates
 from postino.client.jobs import DeadLetters, Jobs, Uncertain
@@ -23,7 +24,7 @@ from postino.client.types.gates import DispatchResultView, QueuesView
 from postino.client.types.requests import Instant
 from postino.client.types.schema import Page
 from postino.client.types.stats import StatsView
-from postino.client.types.workers import WorkerView
+from postino.client.types.workers import WorkersView
 from postino.client.users import Users
 
 
@@ -42,6 +43,7 @@ class Api(Resource[SessionT]):
         self.blackouts = Blackouts(session)
         self.circuits = Circuits(session)
         self.gates = Gates(session)
+        self.database = Database(session)
         self.api_keys = ApiKeys(session)
         self.users = Users(session)
         self.sandbox = Sandbox(session)
@@ -71,7 +73,7 @@ class Api(Resource[SessionT]):
         return post("dispatch-due")
 
     @call
-    def workers(self) -> ApiRequest[Page[WorkerView]]:
+    def workers(self) -> ApiRequest[WorkersView]:
         """Return all workers in one page."""
         return get("workers")
 
@@ -102,7 +104,7 @@ class Api(Resource[SessionT]):
 
     @call
     def verify_audit(self) -> ApiRequest[VerifiedAuditView]:
-        """Verify the hashes of the audit trail: see `verified` and `broken_at`."""
+        """Verify the hashes of the audit trail: see `verified` and `first_broken_entry`."""
         return get("audit", limit=1, verify=True)
 
     @call

@@ -22,17 +22,19 @@ class ApiKeys(Resource[SessionT]):
         role: str,
         *,
         brands: Sequence[str] | None = None,
+        job_types: Sequence[str] | None = None,
         expires_at: Instant | None = None,
         timezone: str | None = None,
         reason: str = "",
     ) -> ApiRequest[CreatedApiKeyView]:
         """Create an API key. Only this response contains its secret, `key`."""
-        names = None if brands is None else [*brands]
+        scopes: dict[str, Any] = {"brands": None if brands is None else [*brands]}
+        scopes["job_types"] = None if job_types is None else [*job_types]
         expiry: dict[str, Any] = {"expires_at": expires_at, "timezone": timezone}
-        return post("api-keys", name=name, role=role, brands=names, **expiry, reason=reason)
+        return post("api-keys", name=name, role=role, **scopes, **expiry, reason=reason)
 
     @paginate
-    def each(self, *, limit: int | None = None) -> ApiRequest[Page[ApiKeyView]]:
+    def iterate(self, *, limit: int | None = None) -> ApiRequest[Page[ApiKeyView]]:
         """Iterate over all API keys, oldest first."""
         return get("api-keys", limit=limit)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack
 from postino.client.endpoints import Resource, SessionT, call
 from postino.client.messages import ApiRequest, build_query, delete, get, post, send
 from postino.client.types.gates import BlackoutView, ChannelCapView, CircuitView, CreatedBlackoutView, GateView
+from postino.client.types.literals import PausedScope
 from postino.client.types.requests import BlackoutFields, Id, Instant
 from postino.client.types.schema import Page
 
@@ -16,7 +17,7 @@ class Blackouts(Resource[SessionT]):
     """Time windows in which Postino publishes nothing."""
 
     @call
-    def page(self) -> ApiRequest[Page[BlackoutView]]:
+    def list(self) -> ApiRequest[Page[BlackoutView]]:
         """Return all blackouts in one page."""
         return get("blackouts")
 
@@ -40,7 +41,7 @@ class Circuits(Resource[SessionT]):
     """Circuit breakers, one for each service."""
 
     @call
-    def page(self) -> ApiRequest[Page[CircuitView]]:
+    def list(self) -> ApiRequest[Page[CircuitView]]:
         """Return the circuit of every service that has ever failed, in one page."""
         return get("circuits")
 
@@ -54,7 +55,7 @@ class Circuits(Resource[SessionT]):
         timezone: str | None = None,
         seconds: float | None = None,
     ) -> ApiRequest[CircuitView]:
-        """Open a circuit `until` a time, for `seconds`, or until somebody closes it."""
+        """Open a circuit `until` a time, for `seconds`, or until a person closes it."""
         duration: dict[str, Any] = {"until": until, "timezone": timezone, "seconds": seconds}
         return post("circuits", service, "open", reason=reason, **duration)
 
@@ -73,16 +74,12 @@ class Gates(Resource[SessionT]):
     """Pauses, cooldowns and caps."""
 
     @call
-    def pause(
-        self, scope: Literal["all", "queue", "channel", "brand", "account"], name: str = "", *, reason: str = ""
-    ) -> ApiRequest[GateView]:
+    def pause(self, scope: PausedScope, name: str = "", *, reason: str = "") -> ApiRequest[GateView]:
         """Keep jobs from starting. The scope `all` has no name."""
         return post("gates", scope, "pause", name=name, reason=reason)
 
     @call
-    def resume(
-        self, scope: Literal["all", "queue", "channel", "brand", "account"], name: str = "", *, reason: str = ""
-    ) -> ApiRequest[GateView]:
+    def resume(self, scope: PausedScope, name: str = "", *, reason: str = "") -> ApiRequest[GateView]:
         """End a pause."""
         return post("gates", scope, "resume", name=name, reason=reason)
 
@@ -94,6 +91,6 @@ class Gates(Resource[SessionT]):
         return post("gates", scope, "end-cooldown", name=name, reason=reason)
 
     @call
-    def cap(self, channel: str, most: int | None, *, reason: str = "") -> ApiRequest[ChannelCapView]:
-        """Let at most `most` jobs of a channel run at once. None removes the limit."""
-        return send("POST", "channels", channel, "cap", body={"most": most, "reason": reason})
+    def cap(self, channel: str, cap: int | None, *, reason: str = "") -> ApiRequest[ChannelCapView]:
+        """Limit how many jobs of a channel run at once. None restores the cap from the settings."""
+        return send("POST", "channels", channel, "cap", body={"cap": cap, "reason": reason})

@@ -72,12 +72,12 @@ class Jobs(Resource[SessionT]):
         return post("jobs", "test", channel=channel, run_at=run_at, timezone=timezone, **lane)
 
     @call
-    def page(self, **filters: Unpack[ListJobsParams]) -> ApiRequest[Page[JobView]]:
+    def list(self, **filters: Unpack[ListJobsParams]) -> ApiRequest[Page[JobView]]:
         """Return one page of jobs, newest first."""
         return get("jobs", **filters)
 
     @paginate
-    def each(self, **filters: Unpack[ListJobsParams]) -> ApiRequest[Page[JobView]]:
+    def iterate(self, **filters: Unpack[ListJobsParams]) -> ApiRequest[Page[JobView]]:
         """Iterate over all jobs, newest first."""
         return get("jobs", **filters)
 
@@ -128,12 +128,12 @@ class DeadLetters(Resource[SessionT]):
     """Jobs that failed for good."""
 
     @call
-    def page(self, **filters: Unpack[ListDeadLettersParams]) -> ApiRequest[Page[DeadLetterView]]:
+    def list(self, **filters: Unpack[ListDeadLettersParams]) -> ApiRequest[Page[DeadLetterView]]:
         """Return one page of dead letters, newest job first."""
         return get("dead-letters", **filters)
 
     @paginate
-    def each(self, **filters: Unpack[ListDeadLettersParams]) -> ApiRequest[Page[DeadLetterView]]:
+    def iterate(self, **filters: Unpack[ListDeadLettersParams]) -> ApiRequest[Page[DeadLetterView]]:
         """Iterate over all dead letters, newest job first."""
         return get("dead-letters", **filters)
 
@@ -183,12 +183,12 @@ class Uncertain(Resource[SessionT]):
     """Jobs whose result is unknown: the network may have received them."""
 
     @call
-    def page(self, **filters: Unpack[ListUncertainParams]) -> ApiRequest[Page[UncertainJobView]]:
+    def list(self, **filters: Unpack[ListUncertainParams]) -> ApiRequest[Page[UncertainJobView]]:
         """Return one page of at most 50 uncertain jobs, newest first."""
         return get("uncertain", **filters)
 
     @paginate
-    def each(self, **filters: Unpack[ListUncertainParams]) -> ApiRequest[Page[UncertainJobView]]:
+    def iterate(self, **filters: Unpack[ListUncertainParams]) -> ApiRequest[Page[UncertainJobView]]:
         """Iterate over all uncertain jobs, newest first."""
         return get("uncertain", **filters)
 

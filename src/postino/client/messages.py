@@ -80,8 +80,8 @@ def send(method: str, *path: object, body: Mapping[str, Any] | None = None, key:
 
 
 def post(*path: object, key: str | None = None, **body: Any) -> ApiRequest[Any]:
-    """Build a POST request. Fields that are None are omitted."""
-    return send("POST", *path, body=omit_none(body), key=key)
+    """Build a POST request, without a body if there are no fields. Fields that are None are omitted."""
+    return send("POST", *path, body=omit_none(body) if body else None, key=key)
 
 
 def delete(*path: object, **query: object) -> ApiRequest[Any]:

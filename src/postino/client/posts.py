@@ -76,12 +76,12 @@ class Posts(Resource[SessionT]):
         return send("POST", "posts", "validate", body={"accounts": check_accounts(accounts), **fields})
 
     @call
-    def page(self, **filters: Unpack[ListPostsParams]) -> ApiRequest[Page[PostView]]:
+    def list(self, **filters: Unpack[ListPostsParams]) -> ApiRequest[Page[PostView]]:
         """Return one page of posts, newest first. `cursor` is the `next_cursor` of the page before."""
         return get("posts", **to_query(filters))
 
     @paginate
-    def each(self, **filters: Unpack[ListPostsParams]) -> ApiRequest[Page[PostView]]:
+    def iterate(self, **filters: Unpack[ListPostsParams]) -> ApiRequest[Page[PostView]]:
         """Iterate over all posts, newest first."""
         return get("posts", **to_query(filters))
 
@@ -107,7 +107,7 @@ class Posts(Resource[SessionT]):
 
     @call
     def cancel(self, post_id: Id, *, reason: str = "") -> ApiRequest[PostView]:
-        """Cancel a post of which nothing has been sent yet."""
+        """Cancel a post of which nothing has been sent yet, even while a worker prepares it."""
         return post("posts", post_id, "cancel", reason=reason)
 
     @call
@@ -137,12 +137,12 @@ class Drafts(Resource[SessionT]):
         return send("POST", "drafts", body=fields, key=ensure_key(key))
 
     @call
-    def page(self, *, limit: int | None = None, cursor: str | None = None) -> ApiRequest[Page[DraftView]]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> ApiRequest[Page[DraftView]]:
         """Return one page of drafts, newest first."""
         return get("drafts", limit=limit, cursor=cursor)
 
     @paginate
-    def each(self, *, limit: int | None = None) -> ApiRequest[Page[DraftView]]:
+    def iterate(self, *, limit: int | None = None) -> ApiRequest[Page[DraftView]]:
         """Iterate over all drafts, newest first."""
         return get("drafts", limit=limit)
 

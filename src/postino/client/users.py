@@ -30,7 +30,7 @@ class Users(Resource[SessionT]):
         return post("users", name=name, role=role, password=password, brands=names, reason=reason)
 
     @paginate
-    def each(self, *, limit: int | None = None) -> ApiRequest[Page[UserView]]:
+    def iterate(self, *, limit: int | None = None) -> ApiRequest[Page[UserView]]:
         """Iterate over all users, oldest first."""
         return get("users", limit=limit)
 
@@ -43,6 +43,11 @@ class Users(Resource[SessionT]):
     def change(self, user_id: Id, **changes: Unpack[UserChanges]) -> ApiRequest[UserView]:
         """Change the role, brands or password of a user. Fields that are not passed stay."""
         return send("PATCH", "users", user_id, body=changes)
+
+    @call
+    def change_password(self, name: str, password: str, new_password: str, *, reason: str = "") -> ApiRequest[UserView]:
+        """Give a user who knows the present password a new one, and end all their sessions."""
+        return post("login", "password", name=name, password=password, new_password=new_password, reason=reason)
 
     @call
     def link(self, user_id: Id, *, reason: str = "") -> ApiRequest[SignInLinkView]:

@@ -21,6 +21,7 @@ class AccountView(TypedDict):
     brand: Annotated[str | None, Doc("Brand that the account belongs to.")]
     remote_id: Annotated[str | None, Doc("Id of the account on the network.")]
     base_url: Annotated[str, Doc("Address of the network's API.")]
+    service: Annotated[str, Doc("Name of the service whose circuit breaker holds the posts of the account.")]
     sandbox: Annotated[bool, Doc("True if the account publishes to the sandbox.")]
     created_at: Annotated[Timestamp, Doc("When the account was added.")]
 
@@ -41,7 +42,13 @@ class BrandView(TypedDict):
     brand: Annotated[str, Doc("Name of the brand.")]
     accounts: Annotated[int, Doc("Number of accounts.")]
     posts: Annotated[dict[Status, int], Doc("Number of posts by status.")]
-    counted_at_most: Annotated[int, Doc("Maximum of each number of posts; the real number may be higher.")]
+    counted_at_most: Annotated[
+        int,
+        Doc(
+            "How many posts of the brand Postino counts at most: this many that have not ended, and this many that have"
+            " ended. If the numbers of either group add up to this limit, the brand may have more posts."
+        ),
+    ]
 
 
 class QuotaView(TypedDict):
@@ -50,11 +57,17 @@ class QuotaView(TypedDict):
     account: Annotated[str, Doc("Id of the account.")]
     network: Annotated[str, Doc("Network of the account.")]
     quota: Annotated[str, Doc("Name of the quota.")]
-    whose: Annotated[Literal["account", "channel"], Doc("Whether each account has its own quota or all share one.")]
-    most: Annotated[int, Doc("Maximum in one period.")]
-    left: Annotated[int, Doc("Number that is left now.")]
-    free_at: Annotated[Timestamp | None, Doc("When the quota allows the next post; null if it does now.")]
+    whose: Annotated[
+        Literal["account", "channel"],
+        Doc("`account`: each account has its own quota. `channel`: all accounts of the network share one quota."),
+    ]
+    limit: Annotated[int, Doc("Maximum that the network allows in one period.")]
+    remaining: Annotated[int, Doc("What remains of the limit now.")]
+    free_at: Annotated[
+        Timestamp | None,
+        Doc("Earliest time at which the quota allows the cheapest action; null if it never allows one."),
+    ]
     period_seconds: Annotated[float | None, Doc("Length of a rolling period; null for a calendar period.")]
     calendar: Annotated[CalendarWindow | None, Doc("Calendar period; null for a rolling period.")]
     timezone: Annotated[str | None, Doc("Time zone of the calendar period.")]
-    costs: Annotated[dict[str, int], Doc("What each action takes from the quota.")]
+    costs: Annotated[dict[str, int], Doc("How much of the quota an action uses, by the name of the action.")]

@@ -18,6 +18,7 @@ class ApiKeyView(TypedDict):
     prefix: Annotated[str, Doc("First characters of the key.")]
     role: Annotated[Role, Doc("What the key may do.")]
     brands: Annotated[list[str] | None, Doc("Brands that the key may see; null for all.")]
+    job_types: Annotated[list[str] | None, Doc("Types of jobs that the key may queue; null for all.")]
     created_by: Annotated[str, Doc("Who created the key.")]
     created_at: Annotated[Timestamp, Doc("When the key was created.")]
     expires_at: Annotated[Timestamp | None, Doc("When the key expires; null for never.")]
@@ -53,11 +54,12 @@ class SignInLinkView(TypedDict):
 class CallerView(TypedDict):
     """Who made the request."""
 
-    name: Annotated[str, Doc("Name of the user or API key.")]
+    name: Annotated[str, Doc("The caller, such as `user:anna` or `key:ci`.")]
     role: Annotated[Role, Doc("What the caller may do.")]
     brands: Annotated[list[str] | None, Doc("Brands that the caller may see; null for all.")]
+    job_types: Annotated[list[str] | None, Doc("Types of jobs that the caller may queue; null for all.")]
     csrf_token: NotRequired[Annotated[str, Doc("CSRF token of the browser session.")]]
-    expires_at: NotRequired[Annotated[Timestamp, Doc("When the browser session expires.")]]
+    expires_at: NotRequired[Annotated[Timestamp, Doc("When the browser session expires if it is not used again.")]]
 
 
 class SessionView(TypedDict):
@@ -66,5 +68,6 @@ class SessionView(TypedDict):
     name: Annotated[str, Doc("Name of the user.")]
     role: Annotated[Role, Doc("What the user may do.")]
     brands: Annotated[list[str] | None, Doc("Brands that the user may see; null for all.")]
+    job_types: Annotated[list[str] | None, Doc("Types of jobs that the user may queue; null for all.")]
     csrf_token: Annotated[str, Doc("CSRF token; send it with every request that changes something.")]
-    expires_at: Annotated[Timestamp, Doc("When the session expires.")]
+    expires_at: Annotated[Timestamp, Doc("When the session expires if it is not used again.")]

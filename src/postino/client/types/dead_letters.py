@@ -19,8 +19,8 @@ class DeadLetterView(TypedDict):
     cause: Annotated[Cause, Doc("Why the job failed for good.")]
     died_at: Annotated[Timestamp, Doc("When the job failed for good.")]
     error: Annotated[str | None, Doc("Error message of the last attempt.")]
-    resolved_at: Annotated[Timestamp | None, Doc("When it was replayed or discarded.")]
-    resolution: Annotated[str | None, Doc("How it was resolved: replayed or discarded.")]
+    resolved_at: Annotated[Timestamp | None, Doc("When a person resolved the dead letter.")]
+    resolution: Annotated[str | None, Doc("How a person resolved the dead letter: `replayed` or `discarded`.")]
     job: Annotated[JobView, Doc("The job.")]
 
 
@@ -56,4 +56,4 @@ class BulkDeadLetterResultView(TypedDict):
     """The result of a bulk request for each dead letter."""
 
     data: Annotated[list[BulkDeadLetterSuccessView | BulkErrorView], Doc("One result for each dead letter.")]
-    next_cursor: Annotated[Uuid | None, Doc("With a filter: pass it as `before` to continue; null when done.")]
+    next_cursor: Annotated[Uuid | None, Doc("With a filter: `before` of the next request; null if no job is left.")]

@@ -35,7 +35,7 @@ class DraftView(TypedDict):
 
     id: Annotated[Uuid, Doc("Id of the draft.")]
     author: Annotated[str, Doc("Who created the draft.")]
-    brand: Annotated[str | None, Doc("Brand that may see the draft.")]
+    brand: Annotated[str | None, Doc("Brand of the draft. Only callers with access to this brand see the draft.")]
     version: Annotated[int, Doc("Increases by one with each edit.")]
     created_at: Annotated[Timestamp, Doc("When the draft was created.")]
     changed_at: Annotated[Timestamp, Doc("When the draft was last edited.")]
@@ -47,6 +47,6 @@ class DraftView(TypedDict):
     placeholders: NotRequired[Annotated[dict[str, str], Doc("Values of the placeholders in the texts.")]]
     overrides: NotRequired[Annotated[dict[str, DraftOverrideView], Doc("Fields that differ, by network.")]]
     accounts: NotRequired[Annotated[list[str], Doc("Ids of the accounts to publish on.")]]
-    at: NotRequired[Annotated[str, Doc("When to publish, as it was entered.")]]
+    at: NotRequired[Annotated[str, Doc("When to publish, as the author wrote it.")]]
     timezone: NotRequired[Annotated[str, Doc("Time zone of `at` and `publish_until`.")]]
     publish_until: NotRequired[Annotated[str, Doc("Postino does not publish the post after this time.")]]

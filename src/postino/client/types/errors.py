@@ -13,7 +13,7 @@ from postino.client.types.schema import Doc
 class RequestProblemView(TypedDict):
     """One problem of a request that has several."""
 
-    field: Annotated[str | None, Doc("The field at fault, or null if no single field is.")]
+    field: Annotated[str | None, Doc("The field at fault; null if no single field is at fault.")]
     message: Annotated[str, Doc("What is wrong.")]
     account: NotRequired[Annotated[str | None, Doc("The account that the problem concerns.")]]
     network: NotRequired[Annotated[str | None, Doc("The network that the problem concerns.")]]

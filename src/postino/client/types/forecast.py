@@ -11,11 +11,11 @@ from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class ForecastWaitView(TypedDict):
-    """A reason why a job would wait."""
+    """A reason for which a job would wait."""
 
-    kind: Annotated[WaitKind, Doc("Kind of reason.")]
+    kind: Annotated[WaitKind, Doc("Why the job waits, as a code.")]
     sentence: Annotated[str, Doc("The reason in one sentence.")]
-    until_at: Annotated[Timestamp | None, Doc("When it would end; null if it does not end by itself.")]
+    until_at: Annotated[Timestamp | None, Doc("When the reason ends; null if it does not end by itself.")]
 
 
 class ForecastJobView(TypedDict):
@@ -30,28 +30,28 @@ class ForecastJobView(TypedDict):
     scheduled_at: Annotated[Timestamp, Doc("When the job is scheduled to run.")]
 
 
-class ForecastRunView(ForecastJobView):
-    """A job that would run."""
+class ForecastStartedJobView(ForecastJobView):
+    """A job that would start before the end of the forecast."""
 
-    started_at: Annotated[Timestamp, Doc("When it would start.")]
-    ended_at: Annotated[Timestamp, Doc("When it would end.")]
-    late_by: Annotated[float, Doc("Delay in seconds.")]
-    waited_for: Annotated[list[ForecastWaitView], Doc("What would delay it.")]
+    started_at: Annotated[Timestamp, Doc("When the job would start.")]
+    ended_at: Annotated[Timestamp, Doc("When the job would end.")]
+    delay_seconds: Annotated[float, Doc("Seconds from `scheduled_at` to `started_at`.")]
+    waited_for: Annotated[list[ForecastWaitView], Doc("What would delay the job.")]
 
 
-class ForecastLeftoverView(ForecastJobView):
-    """A job that would be due but not run by the end of the forecast."""
+class ForecastUnstartedJobView(ForecastJobView):
+    """A job that would be due but would not start before the end of the forecast."""
 
-    waits_for: Annotated[list[ForecastWaitView], Doc("What it would wait for.")]
+    waits_for: Annotated[list[ForecastWaitView], Doc("What the job would wait for.")]
 
 
 class ForecastTotalView(TypedDict):
     """The totals of one channel."""
 
     channel: Annotated[str, Doc("Name of the channel.")]
-    ran: Annotated[int, Doc("Number of jobs that would run.")]
-    left: Annotated[int, Doc("Number of jobs that would be due but not run.")]
-    latest_late_by: Annotated[float, Doc("Longest delay in seconds.")]
+    started: Annotated[int, Doc("Number of jobs that would start.")]
+    unstarted: Annotated[int, Doc("Number of jobs that would be due but would not start.")]
+    max_delay_seconds: Annotated[float, Doc("Longest delay of a job in seconds.")]
 
 
 class ForecastGateView(TypedDict):
@@ -71,13 +71,13 @@ ForecastView = TypedDict(
         "from": Annotated[Timestamp, Doc("Start of the forecast.")],
         "until": Annotated[Timestamp, Doc("End of the forecast.")],
         "workers": Annotated[int, Doc("Number of workers assumed.")],
-        "slots": Annotated[int, Doc("Number of jobs that run at once.")],
-        "ran": Annotated[list[ForecastRunView], Doc("Jobs that would run, in the order of their start.")],
-        "left": Annotated[list[ForecastLeftoverView], Doc("Jobs that would be due but not run.")],
+        "slots": Annotated[int, Doc("Number of jobs that each worker runs at once.")],
+        "started_jobs": Annotated[list[ForecastStartedJobView], Doc("Jobs that would start, in that order.")],
+        "unstarted_jobs": Annotated[list[ForecastUnstartedJobView], Doc("Jobs that would be due but would not start.")],
         "totals": Annotated[list[ForecastTotalView], Doc("Totals by channel.")],
-        "gates": Annotated[list[ForecastGateView], Doc("Gates that are closed at some time.")],
+        "gates": Annotated[list[ForecastGateView], Doc("Gates that are closed at some time during the forecast.")],
         "notes": Annotated[list[str], Doc("What the forecast does not cover.")],
         "picture": NotRequired[Annotated[str, Doc("The forecast as an SVG image.")]],
     },
 )
-ForecastView.__doc__ = "Which jobs would run when, and which jobs would not run, if nothing changes."
+ForecastView.__doc__ = "Which jobs would start when, and which would not start, if nothing changes."

@@ -16,9 +16,9 @@ class BlackoutView(TypedDict):
 
     id: Annotated[Uuid, Doc("Id of the blackout.")]
     scope: Annotated[BlackoutScope, Doc("What the blackout applies to.")]
-    channel: NotRequired[Annotated[str, Doc("The channel, if that is the scope.")]]
-    brand: NotRequired[Annotated[str, Doc("The brand, if that is the scope.")]]
-    account: NotRequired[Annotated[str, Doc("The account, if that is the scope.")]]
+    channel: NotRequired[Annotated[str, Doc("The channel, if `scope` is `channel`.")]]
+    brand: NotRequired[Annotated[str, Doc("The brand, if `scope` is `brand`.")]]
+    account: NotRequired[Annotated[str, Doc("The account, if `scope` is `account`.")]]
     start: Annotated[str, Doc("Local time at which the window starts, such as `22:00`.")]
     end: Annotated[str, Doc("Local time at which the window ends, on the same or the next day.")]
     timezone: Annotated[str, Doc("Time zone of `start` and `end`.")]
@@ -46,25 +46,31 @@ class CreatedBlackoutView(BlackoutView):
     """A new blackout, or its preview, with the jobs that it delays."""
 
     shifts: Annotated[list[DelayedJobView], Doc("The first jobs that the blackout delays.")]
-    more: Annotated[int, Doc("Number of further jobs that it delays.")]
-    unlooked: Annotated[bool, Doc("True if Postino did not check all jobs.")]
+    more: Annotated[int, Doc("Number of further jobs that the blackout delays.")]
+    complete: Annotated[bool, Doc("False if Postino did not check all pending jobs.")]
     preview: Annotated[bool, Doc("True if nothing was saved.")]
 
 
 class CircuitView(TypedDict):
     """The circuit breaker of one service."""
 
-    service: Annotated[str, Doc("Name of the service.")]
+    service: Annotated[
+        str, Doc("Name of the service: `NETWORK@HOST` is one server, a network's name is all its servers.")
+    ]
     state: Annotated[
-        CircuitState, Doc("Closed: Postino calls the service. Open: it makes no calls. Half-open: it sends probes.")
+        CircuitState,
+        Doc("`closed`: Postino calls the service. `open`: it makes no calls. `half_open`: it sends probes."),
     ]
     since_at: Annotated[Timestamp | None, Doc("When the state began.")]
-    until_at: Annotated[Timestamp | None, Doc("When the circuit becomes half-open; null if only a person closes it.")]
+    until_at: Annotated[
+        Timestamp | None,
+        Doc("When the circuit becomes half-open, or the next probe may start; null if only a person closes it."),
+    ]
     failures: Annotated[int, Doc("Number of recent failures.")]
-    trips: Annotated[int, Doc("How often the circuit opened in a row.")]
-    probes: Annotated[int, Doc("Number of probe requests in progress.")]
+    trips: Annotated[int, Doc("How often the circuit has opened since the last successful call.")]
+    probes: Annotated[int, Doc("Maximum number of concurrent probe requests while half-open.")]
     reason: Annotated[str | None, Doc("Why the circuit is open.")]
-    by_hand: Annotated[bool, Doc("True if a person opened it.")]
+    manual: Annotated[bool, Doc("True if a person opened the circuit.")]
 
 
 class QueueView(TypedDict):
@@ -82,12 +88,12 @@ class GateView(TypedDict):
     """A closed gate: no job that it covers starts."""
 
     scope: Annotated[Scope, Doc("What the gate covers.")]
-    name: Annotated[str, Doc("Name of the queue, channel, brand or account.")]
+    name: Annotated[str, Doc("Name of the queue, channel, brand, account or service.")]
     kind: Annotated[GateKind, Doc("Why the gate is closed.")]
     since_at: Annotated[Timestamp | None, Doc("When the gate closed.")]
     until_at: Annotated[Timestamp | None, Doc("When the gate opens; null if only a person opens it.")]
     reason: Annotated[str | None, Doc("Reason of the actor.")]
-    by_hand: Annotated[bool, Doc("True if a person closed it.")]
+    manual: Annotated[bool, Doc("True for a circuit that a person opened.")]
     sentence: Annotated[str, Doc("The gate in one sentence.")]
 
 

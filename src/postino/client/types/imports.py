@@ -24,16 +24,19 @@ class ImportView(TypedDict):
     """A CSV file of posts and the progress of its import."""
 
     id: Annotated[Uuid, Doc("Id of the import.")]
-    state: Annotated[ImportState, Doc("Checked, saving or saved.")]
+    state: Annotated[
+        ImportState,
+        Doc("`checked`: nothing is saved. `saving`: Postino saves the posts. `saved`: the import has ended."),
+    ]
     token: Annotated[str, Doc("Pass this token to save the posts of the checked file.")]
     timezone: Annotated[str | None, Doc("Time zone of times without an offset.")]
-    rows: Annotated[int, Doc("Number of rows.")]
-    looked: Annotated[int, Doc("Number of rows processed so far.")]
+    rows: Annotated[int, Doc("Number of rows in the file.")]
+    processed_rows: Annotated[int, Doc("Number of rows that Postino has saved or refused so far.")]
     created: Annotated[int, Doc("Number of posts created.")]
-    known: Annotated[int, Doc("Number of posts that an earlier import had created.")]
+    existing: Annotated[int, Doc("Number of posts that existed already.")]
     posts: Annotated[int, Doc("Number of posts in the file.")]
-    bad: Annotated[int, Doc("Number of rows with errors.")]
-    faults: Annotated[list[ImportProblemView], Doc("The first problems.")]
-    more_faults: Annotated[int, Doc("Number of further problems.")]
+    invalid_rows: Annotated[int, Doc("Number of rows with errors.")]
+    problems: Annotated[list[ImportProblemView], Doc("The first 1,000 problems.")]
+    more_problems: Annotated[int, Doc("Number of further problems.")]
     created_at: Annotated[Timestamp, Doc("When the file was checked.")]
     changed_at: Annotated[Timestamp, Doc("When the import last made progress.")]

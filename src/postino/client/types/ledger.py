@@ -35,11 +35,11 @@ class TracedAttemptView(JobAttemptView):
 
 
 class StepView(TypedDict):
-    """A step whose result Postino stores, so that a retry does not repeat it."""
+    """A step whose result Postino stores, so that a retry does not repeat the step."""
 
     name: Annotated[str, Doc("Name of the step.")]
     asked_at: Annotated[Timestamp, Doc("When the step started.")]
-    done_at: Annotated[Timestamp | None, Doc("When the step was done; null if it was not.")]
+    done_at: Annotated[Timestamp | None, Doc("When the step was done; null if the step is not done.")]
 
 
 class IntentView(TypedDict):

@@ -15,13 +15,15 @@ QueueName: TypeAlias = Literal["high", "default", "low"]
 Severity: TypeAlias = Literal["error", "warning"]
 MediaKind: TypeAlias = Literal["image", "video"]
 Cause: TypeAlias = Literal["exhausted", "permanent", "poison", "worker_killer", "missed", "given_up"]
-AccountState: TypeAlias = Literal["active", "token_expired", "suspended", "paused"]
+AccountState: TypeAlias = Literal["active", "token_expired", "suspended", "locked", "paused"]
 CircuitState: TypeAlias = Literal["closed", "open", "half_open"]
-Scope: TypeAlias = Literal["all", "queue", "channel", "brand", "account"]
+Scope: TypeAlias = Literal["all", "queue", "channel", "brand", "account", "service"]
+PausedScope: TypeAlias = Literal["all", "queue", "channel", "brand", "account"]
 BlackoutScope: TypeAlias = Literal["all", "channel", "brand", "account"]
-GateKind: TypeAlias = Literal["pause", "token", "blackout", "breaker", "cooldown", "quota"]
+GateKind: TypeAlias = Literal["pause", "token", "blackout", "breaker", "cooldown", "quota", "database"]
 WaitKind: TypeAlias = GateKind | Literal["turn", "person", "missed"]
-BlockerKind: TypeAlias = GateKind | Literal["cap", "awaiting_lookup", "not_due", "no_worker", "lag"]
+BlockerKind: TypeAlias = GateKind | Literal["cap", "awaiting_lookup", "not_due", "no_worker", "no_handler", "lag"]
+DatabaseStanding: TypeAlias = Literal["open", "roll_call", "asked", "copy"]
 CallVerdict: TypeAlias = Literal["accepted", "refused"]
 Source: TypeAlias = Literal["call", "lookup", "person"]
 CalendarWindow: TypeAlias = Literal["hour", "day", "month"]
@@ -51,12 +53,14 @@ EventName: TypeAlias = Literal[
     "account.state_changed",
     "account.token_expired",
     "account.suspended",
+    "account.locked",
     "gate.paused",
     "gate.resumed",
-    "gate.cooled_down",
+    "gate.cooldown_started",
     "circuit.opened",
     "circuit.half_opened",
     "circuit.closed",
     "blackout.added",
     "blackout.removed",
+    "database.standing_changed",
 ]

@@ -12,12 +12,12 @@ from postino.client.types.schema import Doc, Timestamp, Uuid
 
 
 class PostView(TypedDict):
-    """A content on one account."""
+    """A post: one content on one account."""
 
     id: Annotated[Uuid, Doc("Id of the post, which is also the id of its job.")]
     status: Annotated[Status, Doc("Status of the post.")]
-    flags: Annotated[list[Flag], Doc("What is unusual about the post, such as `late`.")]
-    reasons: Annotated[dict[Flag, str], Doc("The reason for each flag.")]
+    flags: Annotated[list[Flag], Doc("Any of `retrying`, `deferred`, `late` and `at_risk`.")]
+    reasons: Annotated[dict[Flag, str], Doc("Why each flag is set.")]
     network: Annotated[str, Doc("Network of the account.")]
     account: Annotated[str, Doc("Id of the account.")]
     content_id: Annotated[Uuid, Doc("Id of the content, which all posts of one request share.")]
@@ -106,12 +106,12 @@ class PostProblemView(TypedDict):
     """A rule of the network that a post violates, or a change that the network would make."""
 
     severity: Annotated[Severity, Doc("An error prevents publishing; a warning does not.")]
-    field: Annotated[str | None, Doc("The field at fault, or null if no single field is.")]
+    field: Annotated[str | None, Doc("The field at fault; null if no single field is at fault.")]
     message: Annotated[str, Doc("What is wrong.")]
 
 
 class AccountProblemView(PostProblemView):
-    """A problem with the account it concerns."""
+    """A problem, and the account that has the problem."""
 
     account: Annotated[str | None, Doc("Id of the account; null if the problem concerns all accounts.")]
     network: Annotated[str | None, Doc("Network of the account; null if the problem concerns all accounts.")]
@@ -122,7 +122,7 @@ class PostPreviewView(TypedDict):
 
     account: Annotated[str, Doc("Id of the account.")]
     network: Annotated[str, Doc("Network of the account.")]
-    publishable: Annotated[bool, Doc("True if the network accepts the post.")]
+    publishable: Annotated[bool, Doc("True if the post breaks no rule of the network.")]
     parts: Annotated[list[str], Doc("Final texts, one for each post of a thread.")]
     title: Annotated[str | None, Doc("Final title.")]
     media: Annotated[list[MediaView], Doc("Images and videos.")]

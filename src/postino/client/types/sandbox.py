@@ -38,7 +38,7 @@ class SandboxEndpointView(TypedDict):
     name: Annotated[str, Doc("Name of the endpoint.")]
     methods: Annotated[list[str], Doc("HTTP methods.")]
     path: Annotated[str, Doc("Path pattern.")]
-    visible: Annotated[bool, Doc("True if a call to it is a visible call.")]
+    visible: Annotated[bool, Doc("True if a call to the endpoint is a visible call.")]
     faults: Annotated[list[str], Doc("Faults that the endpoint supports.")]
 
 
@@ -75,7 +75,7 @@ class FaultView(TypedDict):
     endpoint: Annotated[str | None, Doc("Name of the endpoint; null for all.")]
     account: Annotated[str | None, Doc("Handle of the account; null for all.")]
     fault: Annotated[str, Doc("Name of the kind of fault.")]
-    times: Annotated[int | None, Doc("How many calls fail; null if `rate` decides.")]
+    times: Annotated[int | None, Doc("How many more calls will fail; null if `rate` decides.")]
     rate: Annotated[float | None, Doc("Share (0 to 1) of calls that fail; null if `times` decides.")]
     params: Annotated[dict[str, Any], Doc("Parameters of the fault.")]
     fired: Annotated[int, Doc("How many calls have failed so far.")]
@@ -105,7 +105,7 @@ class NetworkCallsView(TypedDict):
     network: Annotated[str, Doc("Name of the network.")]
     calls: Annotated[int, Doc("Number of calls.")]
     in_flight: Annotated[int, Doc("Number of calls in progress.")]
-    most_in_flight: Annotated[int, Doc("Highest number of calls in progress at once.")]
+    max_in_flight: Annotated[int, Doc("Highest number of calls in progress at once.")]
 
 
 class AccountCallsView(NetworkCallsView):

@@ -28,7 +28,7 @@ class UncertainJobDetailsView(UncertainJobView):
 
 
 class LookupCandidateView(TypedDict):
-    """A post on the network that may be the uncertain one."""
+    """A post on the network that may be the uncertain post."""
 
     remote_id: Annotated[str, Doc("Id of the post on the network.")]
     url: Annotated[str | None, Doc("Public URL of the post.")]
@@ -37,6 +37,6 @@ class LookupCandidateView(TypedDict):
 class LookupResultView(TypedDict):
     """The result of a lookup on the network. Nothing was changed."""
 
-    sighting: Annotated[Literal["found", "not_found", "cannot_tell"], Doc("Whether the post is on the network.")]
-    why: Annotated[str | None, Doc("Why the lookup cannot tell.")]
-    candidates: Annotated[list[LookupCandidateView], Doc("Posts that may be the one.")]
+    result: Annotated[Literal["found", "not_found", "cannot_tell"], Doc("Whether the post is on the network.")]
+    reason: Annotated[str | None, Doc("Why the result is `cannot_tell`.")]
+    candidates: Annotated[list[LookupCandidateView], Doc("Posts that may be the uncertain post.")]

@@ -1,6 +1,6 @@
 """Print posts in a terminal: one line each, or two if the terminal is narrow, and the error below.
 
-Ids are never cut, because people copy them.
+`post_view` prints posts to a pipe. Ids are never cut, because people copy them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ MIN_TEXT, MIN_ACCOUNT, MAX_ACCOUNT, MIN_WIDTH = 18, 13, 32, 6
 Widths = Mapping[str, int]  # of each column, in their order
 
 
-def print_table(posts: Sequence[Mapping[str, Any]]) -> None:
+def print_terminal_table(posts: Sequence[Mapping[str, Any]]) -> None:
     from rich.console import Console
     from rich.text import Text
 
