@@ -6,7 +6,7 @@ START = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 class VirtualClock:
-    """Call it to get its time, which stands still until `advance` or `move_to`."""
+    """Call it to get its time, which changes only by `advance` or `move_to`."""
 
     def __init__(self, now: datetime = START) -> None:
         self.now = now

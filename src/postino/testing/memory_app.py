@@ -5,15 +5,15 @@ It claims, runs, retries and settles jobs by the same code as a worker. Only a t
 
 import asyncio
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
+from postino import clock
 from postino.app import App
-from postino.config import Config
+from postino.config import Config, WitnessConfig
 from postino.engine.claims import Claims
 from postino.engine.relay import Relay
 from postino.engine.worker import Worker
@@ -47,7 +47,9 @@ class MemoryApp(Postino):
         config = app.config if app is not None else Config(data_dir=Path(self._folder.name))
         if sandbox_url is not None:
             config = replace(config, sandbox=replace(config.sandbox, url=sandbox_url))
-        super().__init__(replace(config, data_dir=Path(self._folder.name)), store=memory_store(self.clock))
+        # Nothing else has a database in memory, however far its clock is moved.
+        config = replace(config, data_dir=Path(self._folder.name), witness=WitnessConfig(trust_database=True))
+        super().__init__(config, store=memory_store(self.clock))
         if app is not None:
             self.handlers.update({name: handler for name, handler in app.handlers.items() if name not in self.handlers})
             self.listeners.extend(app.listeners)
@@ -57,7 +59,7 @@ class MemoryApp(Postino):
         self._folder.cleanup()
 
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
-        """Raise WrongUse: a worker would wait for a clock that stands still."""
+        """Raise WrongUse: a worker would wait for ever, because the clock does not move."""
         raise WrongUse("An app in memory has no worker. Call `run_due` or `run_until` instead.")
 
     async def run_due(self) -> list[Job]:
@@ -69,7 +71,7 @@ class MemoryApp(Postino):
         async with self._parts.make_http() as http:
             worker = self.make_worker(http)
             await worker.register()
-            await worker.store_limits()
+            await self.apply_settings()
             try:
                 started = await self._run_turns(worker)
             finally:
@@ -100,14 +102,15 @@ class MemoryApp(Postino):
             await worker.circuits.flush()
 
     async def _find_next_due(self) -> datetime | None:
-        claims = Claims(self.store, time.monotonic)
+        claims = Claims(self.store, clock.monotonic, types=self.handlers)
         poll = await claims.poll(HOLDER, heartbeat=False)
         wait = claims.time_to_next(poll)
         return None if wait is None else poll.now + wait
 
     async def _deliver_events(self) -> None:
         for listener in self.listeners:
-            while await Relay(self.store, listener, HOLDER, poll=0).deliver_batch():
+            relay = Relay(self.store, replace(listener, from_start=True), HOLDER, poll=0)
+            while await relay.deliver_batch():
                 pass
 
 

@@ -19,7 +19,7 @@ class SandboxServer:
         self._directory = directory
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "postino.sandbox", "--data-dir", str(self._directory), "--until-eof"]
+        command = [sys.executable, "-P", "-m", "postino.sandbox", "--data-dir", str(self._directory), "--until-eof"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self.url: str = json.loads(self._process.stdout.readline())["url"]

@@ -1,0 +1,219 @@
+"""One life: workers, people and a platform that fails, on one database and one set of networks, from one seed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import shutil
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from postino import clock
+from postino.engine.explain import explain
+from postino.rules.explain import Explanation
+from postino.sandbox.settings import change_settings
+from postino.testing.simulation.database import SimulatedConnection
+from postino.testing.simulation.http import SimulatedHttpFactory
+from postino.testing.simulation.loop import NothingLeft, make_loop
+from postino.testing.simulation.process import SimulatedPostino, SimulatedWakeups
+from postino.testing.simulation.sandbox_networks import URL, PublishedPost, SimulatedSandbox
+from postino.testing.simulation.source import SimulatedSource
+from postino.values.event import Event
+from postino.values.job import Job
+from tests.simulator import site
+from tests.simulator.invariants import WatchedDatabase, check_pauses, check_secrets
+from tests.simulator.oracle import Oracle
+from tests.simulator.people import Person
+from tests.simulator.platform import Platform
+from tests.simulator.swarm import Swarm, draw_swarm
+from tests.simulator.verdict import judge
+
+SERVER = "server"
+
+
+class Life:
+    def __init__(self, seed: object, swarm: Swarm | None = None, *, state_dir: Path) -> None:
+        self.seed = seed
+        self.swarm = swarm or draw_swarm(seed)
+        self.state_dir = state_dir
+        self.chance = random.Random(f"{seed} acts")
+        self.loop = make_loop(seed)
+        self.source = SimulatedSource(seed, self.loop)
+        self.story: list[tuple[datetime, str]] = []
+        self.failures: list[str] = []
+        self.numbers = 0
+        self.rates = dict(self.swarm.rates)
+        self.is_away = False  # the database
+        self.restores = 0
+        self.heard: list[int] = []  # events, by their numbers
+        self.oracle = Oracle()
+        self.operations: Counter[str] = Counter()
+        self.database = WatchedDatabase(self)
+        self.database.connection.deserialize("main", site.make_template())
+        self.sandbox = SimulatedSandbox(self.draw("networks"), self.rates, self.note_published)
+        self.accounts = site.open_accounts(self.sandbox.connection)
+        change_settings(self.sandbox.connection, {"mastodon_lookalike": int(self.swarm.is_lookalike)})
+        self.brands = dict(self.database.ask("SELECT id, brand FROM postino_accounts"))
+        self.media_url = f"{URL}/_sandbox/media/sample.png"
+        self.wakeups = SimulatedWakeups(self.loop, self.draw("wakeups"), self.chance.choice((0.0, 0.5, 1.0)))
+        self.apps: dict[str, SimulatedPostino] = {}
+
+    def draw(self, what: str) -> random.Random:
+        return random.Random(f"{self.seed} {what}")
+
+    # The story
+
+    def now(self) -> datetime:
+        return self.source.true_time()
+
+    def next_number(self) -> int:
+        self.numbers += 1
+        return self.numbers
+
+    def tell(self, sentence: str) -> None:
+        self.story.append((self.now(), sentence))
+
+    def fail(self, sentence: str) -> None:
+        """Note that something has happened that must never happen."""
+        self.failures.append(sentence)
+        self.tell(f"BROKEN: {sentence}")
+
+    def note_published(self, post: PublishedPost) -> None:
+        self.tell(f"{post.network} shows “{post.text}” of {post.account} as {post.remote_id}")
+        before = len(self.oracle.wrong)
+        self.oracle.note_published(post)
+        for sentence in self.oracle.wrong[before:]:
+            self.fail(sentence)
+        check_pauses(self, post)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    # Processes
+
+    def make_app(self, name: str) -> SimulatedPostino:
+        chance = self.draw(f"process {name}")
+        app = SimulatedPostino(
+            site.CONFIG,
+            lambda: SimulatedConnection(self.database, chance, self.rates, lambda: self.is_away),
+            self.wakeups,
+            SimulatedHttpFactory(self.sandbox, chance, self.rates),
+            chance,
+            lambda _: self.loop.kill(name),
+            self.state_dir,
+        )
+        self.apps[name] = app
+        return app
+
+    def start_worker(self) -> str:
+        """Start a worker process and return its name."""
+        name = f"worker {self.next_number()}"
+        self.tell(f"{name} starts")
+        app = self.make_app(name)
+
+        async def hear(event: Event) -> None:
+            await asyncio.sleep(self.chance.choice((0.0, 0.0, 0.01)))
+            self.heard.append(event.cursor.seq)
+
+        app.on(name="log")(hear)
+        _ = self.loop.spawn(name, self.run_worker(name, app))
+        return name
+
+    async def run_worker(self, name: str, app: SimulatedPostino) -> None:
+        try:
+            await app.work()
+        except Exception as error:  # noqa: BLE001 - reported as a failure of the life
+            if not self.loop.is_closed():
+                self.fail(f"crash: {name} ended with {error!r}")
+
+    def kill(self, name: str) -> None:
+        self.loop.kill(name)
+        self.apps.pop(name).release_files()
+
+    def is_request_under_way(self) -> bool:
+        """Return whether a request may still arrive, so that nobody can say what becomes of its post."""
+        return any(it.visible for it in self.sandbox.under_way)
+
+    async def explain(self, job: Job) -> Explanation:
+        return await explain(self.server.store, job.id)
+
+    # Time
+
+    async def live(self) -> None:
+        self.server = self.make_app(SERVER)
+        self.person, self.platform = Person(self), Platform(self)
+        for _ in range(self.swarm.workers):
+            self.platform.workers.append(self.start_worker())
+        end = self.loop.seconds + self.swarm.seconds
+        await asyncio.gather(self.do_acts(end), self.platform.do_events(end))
+        await self.make_peace()
+        await judge(self)
+        check_secrets(self)
+
+    async def do_acts(self, end: float) -> None:
+        names, weights = list(self.swarm.acts), list(self.swarm.acts.values())
+        while self.loop.seconds < end and not self.failures:
+            await asyncio.sleep(self.chance.expovariate(1 / self.swarm.pace))
+            await self.person.act(self.chance.choices(names, weights)[0])
+            await self.check_reachable()
+
+    async def check_reachable(self) -> None:
+        for job in await self.platform.read("unreachable_jobs"):
+            promise = self.oracle.promises.get(job.id)
+            self.fail(f"unreachable: no claim will ever find post {promise.number if promise else job.id}")
+
+    async def make_peace(self) -> None:
+        """Heal everything, open all gates, and let people answer until nothing is left to do."""
+        self.tell("everything works again, and all gates are opened")
+        self.rates.clear()
+        await self.platform.heal()
+        for _ in range(60):
+            if self.failures:
+                return
+            await self.person.open_everything()
+            await asyncio.sleep(10)
+            if not await self.person.list_unfinished():
+                return
+
+
+@contextmanager
+def open_life(seed: object, swarm: Swarm | None = None) -> Iterator[Life]:
+    """Yield a life, and clear up after it."""
+    folder = Path(tempfile.mkdtemp(prefix="postino-life-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    life = Life(seed, swarm, state_dir=folder)
+    before, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    try:
+        with clock.use_source(life.source):
+            yield life
+    finally:
+        life.loop.close()
+        for app in life.apps.values():
+            app.release_files()
+        life.apps.clear()
+        shutil.rmtree(folder, ignore_errors=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what was killed never ended
+            life.loop.forget()
+            gc.collect()
+        sys.unraisablehook = before
+
+
+def run_life(seed: object, swarm: Swarm | None = None) -> Life:
+    """Run a life to its end, and return it with its story and failures."""
+    with open_life(seed, swarm) as life:
+        try:
+            life.loop.run_until_complete(life.live())
+        except NothingLeft as error:
+            life.fail(f"standstill: {error}")
+        for context in life.loop.errors:
+            cause = context.get("exception")
+            life.fail(f"error: {context.get('message')} {''.join(traceback.format_exception(cause)) if cause else ''}")
+    return life
