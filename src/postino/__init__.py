@@ -1,5 +1,11 @@
 """Postino: a publishing queue that never posts twice, never loses a post and never fails silently."""
 
+import sys
+
+# `python -m postino` searches the current directory first: a module there must not replace one that Postino imports.
+if sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] in ("postino", "-mpostino") and not sys.flags.safe_path:
+    sys.path.pop(0)
+
 from postino.config import Config
 from postino.engine.call import Call
 from postino.engine.job_spec import JobSpec

@@ -11,15 +11,15 @@ from postino.engine.actions import make_audit_context, parse_gate, parse_job_id,
 from postino.engine.breaker import CircuitBreaker
 from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import make_breaker_policy
-from postino.engine.checks import check_cap, check_name, check_time
-from postino.engine.duties import Duties, make_duties, run_beside
-from postino.engine.enqueue import enqueue_with_retry, make_job_batcher
+from postino.engine.checks import check_cap, check_count, check_name, check_time
+from postino.engine.duties import run_beside, start_background
+from postino.engine.enqueue import enqueue_in_batch, enqueue_jobs, make_job_batcher
 from postino.engine.gate_control import GateControl
 from postino.engine.handlers import Function
 from postino.engine.job_spec import JobSpec, build_new_job, encode_payload
 from postino.engine.parts import Parts
 from postino.engine.registry import ListenerFunction, Registry
-from postino.engine.relay import Relay
+from postino.engine.relay import start_relays
 from postino.engine.store_retry import retry_store
 from postino.engine.sync import Sync
 from postino.engine.worker import Worker
@@ -92,13 +92,13 @@ class App:
         """
         return self.registry.add_handler(type, queue, max_attempts, backoff, time_limit)
 
-    def on(self, *types: str, name: str | None = None) -> Callable[[L], L]:
+    def on(self, *types: str, name: str | None = None, from_start: bool = False) -> Callable[[L], L]:
         """Register a listener for these types of events, or for all events.
 
-        The name, by default that of the function, keeps the listener's place in the stream across restarts. Raises
-        WrongUse if there is no such event or the name is taken.
+        The name, by default that of the function, keeps the listener's place across restarts. A new name hears events
+        from its first start on; with `from_start`, all retained ones. Raises WrongUse for a wrong event or name.
         """
-        return self.registry.add_listener(types, name)
+        return self.registry.add_listener(types, name, from_start)
 
     async def enqueue(
         self,
@@ -129,15 +129,15 @@ class App:
             max_attempts, backoff, time_limit,
         )  # fmt: skip
         if connection is not None:
-            return (await self.store.enqueue_on(connection, [self._build_job(spec)]))[0].job
+            return (await enqueue_jobs(self.store, [self.build_job(spec)], connection))[0]
         return await self.enqueue_spec(spec)
 
     async def enqueue_spec(self, spec: JobSpec) -> Job:
         """Do what `enqueue` does, with the job as one value."""
-        new = self._build_job(spec)
+        new = self.build_job(spec)
         if not self._ready:
             await retry_store(lambda _: self.open())
-        self.wake([job := (await self._job_batcher.put(new)).job])
+        self.wake([job := await enqueue_in_batch(self.store, self._job_batcher, new)])
         return job
 
     async def enqueue_many(
@@ -147,12 +147,12 @@ class App:
 
         Each is a `JobSpec`, a mapping of its fields, or `(type, payload)`. Raises what `enqueue` raises.
         """
-        specs = [JobSpec.parse(job) for job in jobs]
-        new = [self._build_job(spec, job_id) for spec, job_id in zip(specs, new_ids(len(specs)), strict=True)]
+        specs = [JobSpec.parse(job) for job in check_count("jobs", jobs)]
+        new = [self.build_job(spec, job_id) for spec, job_id in zip(specs, new_ids(len(specs)), strict=True)]
         if connection is not None:
-            return [enqueued.job for enqueued in await self.store.enqueue_on(connection, new)]
+            return await enqueue_jobs(self.store, new, connection)
         await retry_store(lambda _: self.open())
-        self.wake(written := [enqueued.job for enqueued in await enqueue_with_retry(self.store, new)])
+        self.wake(written := await enqueue_jobs(self.store, new))
         return written
 
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
@@ -160,9 +160,8 @@ class App:
         await self.open()
         async with self._parts.make_http() as http:
             worker = self.make_worker(http)
-            poll = self.config.worker.poll
-            beside = [Relay(self.store, listener, worker.id, poll).run() for listener in self.listeners]
-            beside.append(Duties(self.store, worker.id, make_duties(self.store, self.config)).run())
+            relays = await start_relays(self.store, self.listeners, worker.id, self.config.worker.poll)
+            beside = [relay.run() for relay in relays] + start_background(worker, self.config)
             if stop is not None:
                 beside.append(worker.stop_when(stop))
             await run_beside(worker.run(), beside)
@@ -171,7 +170,7 @@ class App:
         """Return a worker that is not running yet."""
         return Worker(
             self.store, self.wakeup, self.handlers, self.config, self.enqueue_spec, self._parts.make_store, http,
-            self.channel_limits,
+            self.channel_limits, self._parts.state_dir,
         )  # fmt: skip
 
     async def cancel(self, job_id: UUID, *, reason: str = "", actor: str = "app") -> Job:
@@ -224,10 +223,10 @@ class App:
         """End a pause. Raises NotFound if there is none."""
         return await self._act(self.store.resume(*parse_gate(scope, name), make_audit_context(actor, reason)))
 
-    async def cap(self, channel: str, most: int | None, *, reason: str = "", actor: str = "app") -> int | None:
+    async def cap(self, channel: str, cap: int | None, *, reason: str = "", actor: str = "app") -> int | None:
         """Limit how many jobs of a channel run at once, over all workers; None restores the default of the settings."""
         context = make_audit_context(actor, reason)
-        return await self._act(self.store.set_cap(check_name(channel), check_cap(most), context))
+        return await self._act(self.store.set_cap(check_name(channel), check_cap(cap), context))
 
     async def dispatch_due(self) -> int:
         """Mark all due jobs as dispatched, wake the workers, and return the number of these jobs."""
@@ -239,9 +238,10 @@ class App:
         self.wakeup.notify()
         return result
 
-    def _build_job(self, spec: JobSpec, job_id: UUID | None = None) -> NewJob:
-        handler = self.handlers.get(spec.type)
-        return build_new_job(spec, handler.queue if handler else Queue.DEFAULT, job_id)
+    def build_job(self, spec: JobSpec, job_id: UUID | None = None) -> NewJob:
+        """Return the job to insert. Raises what `enqueue` raises for a wrong field."""
+        queue = handler.queue if (handler := self.handlers.get(check_name(spec.type, "type"))) else Queue.DEFAULT
+        return build_new_job(spec, queue, job_id, self.channel_limits.networks)
 
     def wake(self, jobs: Sequence[Job]) -> None:
         """Notify workers if one of these jobs is due before their next poll."""

@@ -5,7 +5,6 @@ It checks names, types and ranges. It opens no database and imports no plug-in.
 
 import json
 import os
-import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -13,13 +12,23 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from postino.config_checks import ENVIRONMENT, check_config, check_known, describe_type
+from postino.data_dir import check_data_dir
 from postino.errors import ConfigError
-from postino.values.suggestions import find_nearest
 
-ENVIRONMENT = "POSTINO_"
-MIN_BACKOFF = {"base": 0, "factor": 1, "max": 0}
-ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[\w.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
-NOT_SETTINGS = frozenset({"POSTINO_DATA_DIR", "POSTINO_APP", "POSTINO_CRASH", "POSTINO_SERVER", "POSTINO_API_KEY"})
+SWITCH = "POSTINO_PUBLISHING"
+NOT_SETTINGS = frozenset(
+    {
+        "POSTINO_DATA_DIR",
+        "POSTINO_STATE_DIR",
+        "POSTINO_APP",
+        "POSTINO_CRASH",
+        "POSTINO_SERVER",
+        "POSTINO_API_KEY",
+        SWITCH,
+    }
+)
+TRUTHS = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,8 @@ class DatabaseConfig:
     url: str = ""  # "": postino.db in the data directory
     connections: int = 4  # PostgreSQL connections per process
     statement_timeout: float = 5.0  # seconds
+    listen_url: str = ""  # PostgreSQL without a pooler between, for wake-ups; "": the same as url
+    transaction_warning: float = 60.0  # seconds after which a transaction that delays events is reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class WorkerConfig:
     concurrency: int = 200  # maximum jobs that run at once
     heartbeat: float = 5.0  # time between two heartbeats
     lease: float = 20.0  # other workers take over after this long without a heartbeat
-    poll: float = 1.0  # longest wait between two polls
+    poll: float = 1.0  # longest wait between two polls; at most 1, the delay that a lost wake-up may cause
     drain: float = 30.0  # how long a stopping worker waits for its running jobs
     stall: float = 60.0  # the process ends itself when its event loop is blocked for so long
 
@@ -60,7 +71,7 @@ class RetentionConfig:
 
 @dataclass(frozen=True, slots=True)
 class PublishingConfig:
-    timeout_factor: float = 1.0  # multiplies each network's response timeout and visibility delay
+    timeout_factor: float = 1.0  # multiplies each network's response timeout and listing delay
     send_within: float = 5.0  # seconds from the intent to the request; a later request is not sent
     cap: int = 50  # posts of one network in progress at once, across all workers
     give_up_after: float = 21_600.0  # seconds a post without publish_until waits for an open circuit
@@ -80,11 +91,18 @@ class CircuitsConfig:
 
 @dataclass(frozen=True, slots=True)
 class ApiConfig:
-    """Rate limit of each API key, and the time limit for receiving a request."""
+    """Rate limits, the time limit for receiving a request, and which proxies name the client."""
 
     rate: float = 100.0  # requests per second; 0 means no limit
     burst: int = 1000  # requests at once
     read_timeout: float = 20.0  # seconds
+    streams: int = 200  # event streams at once of an API key, a user or a brand; four times as many of an address
+    trusted_proxies: list[str] = field(default_factory=list)  # addresses whose X-Forwarded-For is believed
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessConfig:
+    trust_database: bool = False  # a machine without a memory of the database uses it without asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +116,19 @@ class NetworksConfig:
     allowed_private_origins: list[str] = field(
         default_factory=list
     )  # origins in private networks that accounts may use
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundConfig:
+    http_origins: list[str] = field(default_factory=list)  # public account servers without TLS
+
+
+@dataclass(frozen=True, slots=True)
+class VaultConfig:
+    """The key to the credentials. The file is vault.key in the data directory unless one of these is set."""
+
+    key: str = field(default="", repr=False)  # in base64, or the content of a vault.key
+    key_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +154,15 @@ class Config:
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     api: ApiConfig = field(default_factory=ApiConfig)
     networks: NetworksConfig = field(default_factory=NetworksConfig)
+    outbound: OutboundConfig = field(default_factory=OutboundConfig)
+    witness: WitnessConfig = field(default_factory=WitnessConfig)
+    vault: VaultConfig = field(default_factory=VaultConfig)
     channels: Mapping[str, ChannelConfig] = field(default_factory=dict)
+    is_publishing: bool = True  # False: workers claim nothing
+
+    @property
+    def vault_key_path(self) -> Path:
+        return Path(self.vault.key_file).expanduser() if self.vault.key_file else self.data_dir / "vault.key"
 
     @property
     def database_url(self) -> str:
@@ -138,8 +177,11 @@ SECTIONS: dict[str, type] = {
     "publishing": PublishingConfig,
     "circuits": CircuitsConfig,
     "sandbox": SandboxConfig,
+    "vault": VaultConfig,
     "api": ApiConfig,
     "networks": NetworksConfig,
+    "outbound": OutboundConfig,
+    "witness": WitnessConfig,
 }
 
 
@@ -151,7 +193,9 @@ def load_config(
     """Return the settings in force. `flags` are sections of keys, like the file. Raises ConfigError."""
     folder = data_dir or Path(environment.get("POSTINO_DATA_DIR") or get_user_data_dir(environment))
     folder = folder.expanduser().absolute()
-    config = _read_file(Config(folder), folder / "postino.toml")
+    check_data_dir(folder)
+    is_publishing = _parse_truth(environment.get(SWITCH) or "on", SWITCH)
+    config = _read_file(Config(folder, is_publishing=is_publishing), folder / "postino.toml")
     for section, key, text in _read_environment(environment):
         name = f"{ENVIRONMENT}{section}_{key}".upper()
         config = _set_key(config, section, key, _parse_value(text, getattr(getattr(config, section), key), name), name)
@@ -159,7 +203,7 @@ def load_config(
         for key, value in keys.items():
             if value is not None:
                 config = _set_key(config, section, key, value, f"{section}.{key}")
-    return _check_config(config)
+    return check_config(config)
 
 
 def redact_url(url: str) -> str:
@@ -177,7 +221,7 @@ def _read_file(config: Config, path: Path) -> Config:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
     channels = _require_table(sections.pop("channels", {}), f"channels in {path}")
     for section, keys in sections.items():
-        _check_known(section, SECTIONS, f"section [{section}] in {path}")
+        check_known(section, SECTIONS, f"section [{section}] in {path}")
         for key, value in _require_table(keys, f"{section} in {path}").items():
             config = _set_key(config, section, key, value, f"{section}.{key} in {path}")
     return replace(config, channels={name: _read_channel(name, keys, path) for name, keys in channels.items()})
@@ -191,7 +235,7 @@ def _require_table(value: Any, name: str) -> dict[str, Any]:
 
 def _read_channel(name: str, keys: Any, path: Path) -> ChannelConfig:
     for key in _require_table(keys, f"channels.{name} in {path}"):
-        _check_known(key, [entry.name for entry in fields(ChannelConfig)], f"channels.{name}.{key} in {path}")
+        check_known(key, [entry.name for entry in fields(ChannelConfig)], f"channels.{name}.{key} in {path}")
     return ChannelConfig(**keys)
 
 
@@ -204,98 +248,36 @@ def _read_environment(environment: Mapping[str, str]) -> list[tuple[str, str, st
     }
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT) and name not in NOT_SETTINGS:
-            _check_known(name, settings, name)
+            check_known(name, settings, name)
             values.append((*settings[name], text))
     return values
 
 
 def _set_key(config: Config, section: str, key: str, value: Any, name: str) -> Config:
     old = getattr(config, section)
-    _check_known(key, [entry.name for entry in fields(old)], name)
+    check_known(key, [entry.name for entry in fields(old)], name)
     expected = type(getattr(old, key))
     if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, expected) or isinstance(value, bool):
-        raise ConfigError(f"{name} must be {_describe_type(expected)}, not {value!r}.", field=key)
+    if not isinstance(value, expected) or isinstance(value, bool) is not (expected is bool):
+        raise ConfigError(f"{name} must be {describe_type(expected)}, not {value!r}.", field=key)
     return replace(config, **{section: replace(old, **{key: value})})
 
 
 def _parse_value(text: str, old: Any, name: str) -> Any:
+    if isinstance(old, bool):
+        return _parse_truth(text, name)
     try:
         return json.loads(text) if isinstance(old, dict | list) else type(old)(text)
     except ValueError as error:
-        raise ConfigError(f"{name} must be {_describe_type(type(old))}, not {text!r}.", field=name) from error
+        raise ConfigError(f"{name} must be {describe_type(type(old))}, not {text!r}.", field=name) from error
 
 
-def _describe_type(type_: type) -> str:
-    return {int: "a whole number", float: "a number", str: "a text", dict: "a table of numbers", list: "a list"}[type_]
-
-
-def _check_known(name: str, names: Any, where: str) -> None:
-    if name in names:
-        return
-    # Without the prefix, which would make all of them similar.
-    bare = {full.removeprefix(ENVIRONMENT): full for full in names}
-    nearest = find_nearest(name.removeprefix(ENVIRONMENT), bare)
-    hint = f"Did you mean {bare[nearest]}?" if nearest else f"Use one of: {', '.join(sorted(names))}."
-    raise ConfigError(f"Unknown setting {where}. {hint}", field=name)
-
-
-def _check_config(config: Config) -> Config:
-    worker, queue = config.worker, config.queue
-    for name, value in (
-        ("database.connections", config.database.connections),
-        ("database.statement_timeout", config.database.statement_timeout),
-        ("worker.concurrency", worker.concurrency),
-        ("worker.heartbeat", worker.heartbeat),
-        ("worker.lease", worker.lease),
-        ("worker.stall", worker.stall),
-        ("queue.max_attempts", queue.max_attempts),
-        ("retention.finished_days", config.retention.finished_days),
-        ("retention.dead_letter_days", config.retention.dead_letter_days),
-        ("retention.event_days", config.retention.event_days),
-        ("publishing.timeout_factor", config.publishing.timeout_factor),
-        ("publishing.send_within", config.publishing.send_within),
-        ("publishing.cap", config.publishing.cap),
-        ("publishing.give_up_after", config.publishing.give_up_after),
-        ("api.burst", config.api.burst),
-        ("api.read_timeout", config.api.read_timeout),
-    ):
-        if value <= 0:
-            raise ConfigError(f"{name} must be greater than 0, not {value}.", field=name)
-    _check_minimum(config.api.rate, 0, "api.rate")
-    if not 0 < worker.poll <= 1:
-        raise ConfigError(f"worker.poll must be above 0 and at most 1 second, not {worker.poll}.", field="worker.poll")
-    if worker.heartbeat >= worker.lease / 3:
-        raise ConfigError(
-            f"worker.heartbeat ({worker.heartbeat} s) must be less than a third of worker.lease ({worker.lease} s), or"
-            " other workers would take a slow worker for dead.",
-            field="worker.heartbeat",
-        )
-    for where, backoff in [("queue", queue.retry_backoff)] + [
-        (f"channels.{name}", entry.retry_backoff) for name, entry in config.channels.items() if entry.retry_backoff
-    ]:
-        for key, value in backoff.items():
-            _check_known(key, MIN_BACKOFF, f"{where}.retry_backoff.{key}")
-            _check_minimum(value, MIN_BACKOFF[key], f"{where}.retry_backoff.{key}")
-    for setting, texts in (
-        ("networks.plugins", config.networks.plugins),
-        ("networks.allowed_private_origins", config.networks.allowed_private_origins),
-    ):
-        if not all(isinstance(text, str) for text in texts):
-            raise ConfigError(f"{setting} must be a list of texts, not {texts!r}.", field=setting)
-    for origin in config.networks.allowed_private_origins:
-        if not ORIGIN.fullmatch(origin):
-            message = f"networks.allowed_private_origins: {origin!r} is not an origin such as http://10.0.0.7:8080."
-            raise ConfigError(message, field="networks.allowed_private_origins")
-    if not config.database_url.startswith(("sqlite:///", "postgresql://", "postgres://")):
-        raise ConfigError("database.url must start with sqlite:/// or postgresql://.", field="database.url")
-    return config
-
-
-def _check_minimum(value: Any, least: float, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
-        raise ConfigError(f"{name} must be a number of at least {least}, not {value!r}.", field=name)
+def _parse_truth(text: str, name: str) -> bool:
+    truth = TRUTHS.get(text.strip().lower())
+    if truth is None:
+        raise ConfigError(f"{name} must be on or off, not {text!r}.", field=name)
+    return truth
 
 
 def get_user_data_dir(environment: Mapping[str, str]) -> Path:

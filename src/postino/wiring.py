@@ -1,49 +1,62 @@
 """Build a running app from its settings. Only this file chooses implementations of stores, wake-ups and HTTP."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from postino import config as configuration
 from postino.app import App
 from postino.auth.api_keys import KeyService
+from postino.auth.audit_trail import AuditTrail
 from postino.auth.passwords import Passwords
+from postino.auth.refusal_log import RefusalLog
 from postino.auth.sign_in import SignInService
 from postino.auth.users import UserService
 from postino.config import Config
+from postino.engine.actions import make_audit_context, parse_job_id
 from postino.engine.call_context import HttpClientFactory
 from postino.engine.channel_limits import ChannelLimits, build_channel_limits
+from postino.engine.duties import run_beside
 from postino.engine.enqueue import PostBatcher
 from postino.engine.parts import Parts
 from postino.engine.read_batcher import ReadBatcher
+from postino.engine.store_retry import retry_store
+from postino.engine.stored_settings import store_first_settings, store_settings
+from postino.engine.witness_file import WitnessUnavailable, choose_state_directory
+from postino.engine.worker import Worker
 from postino.errors import ConfigError, Conflict
 from postino.providers.registry import NetworkRegistry, load_built_in, load_registry
 from postino.publishing.accounts import AccountService, CredentialCheck
+from postino.publishing.lookup import find_post_id_scope
 from postino.publishing.post_validation import PostValidator
 from postino.publishing.posts import PostService
-from postino.publishing.publisher import Publisher
-from postino.rules.retry import Schedule
-from postino.stores.records import AuditContext
+from postino.publishing.publisher import POST_BACKOFF, POST_MAX_ATTEMPTS, POST_TIME_LIMIT, Publisher
+from postino.publishing.vault_keys import VaultKeys
+from postino.rules.restore import advise_answer
+from postino.sandbox.url_file import is_stopped
+from postino.stores.records import AuditContext, StoredSettings
 from postino.stores.sqlite import Sqlite
 from postino.stores.store import Store
+from postino.values.database import Standing
+from postino.values.job import Job
+from postino.values.outcome import Done, Reject, Retry
 from postino.values.post import POST
 from postino.values.provider import Account, Http, Provider
 from postino.vault.digests import SecretDigests
-from postino.vault.key_file import read_or_create
-from postino.vault.vault import load_or_create
+from postino.vault.key_source import KeySource
 from postino.wakeups.datagram import DatagramWakeup
 from postino.wakeups.local import LocalWakeup
 from postino.wakeups.wakeup import Wakeup
 
 if TYPE_CHECKING:
-    from postino.sandbox.accounts import SeededAccount
+    from yarl import URL
 
-MAX_ATTEMPTS = 3
-BACKOFF = Schedule([60, 300, 900])
-TIME_LIMIT = 120.0  # seconds for one step: longer than the timeout of any request
+    from postino.sandbox.accounts import SeededAccount
 
 
 class Postino(App):
@@ -54,14 +67,18 @@ class Postino(App):
 
     def __init__(self, where: str | Config | None = None, *, store: Store | None = None) -> None:
         config = where if isinstance(where, Config) else configuration.load_config(flags={"database": {"url": where}})
-        self.networks = load_networks(config)
+        self.networks = self.load_networks(config)
         super().__init__(build_parts(config, self.networks, store))
-        vault = partial(load_or_create, config.data_dir / "vault.key")
-        self.accounts = AccountService(self.store, vault, config.sandbox.url, self.networks)
-        digests, passwords = SecretDigests(partial(read_or_create, config.data_dir / "vault.key")), Passwords()
+        self.vault_keys = VaultKeys(self.store, KeySource(config.vault_key_path, config.vault.key))
+        self.audit_trail = AuditTrail(
+            self.store, lambda: self.vault_keys.keys, self.vault_keys.find, self._parts.state_dir
+        )
+        self.accounts = AccountService(self.store, self.vault_keys, config.sandbox.url, self.networks)
+        self.refusals = RefusalLog()
+        digests, passwords = SecretDigests(self.vault_keys.load, self.vault_keys.reload), Passwords()
         self.users = UserService(self.store, passwords)
         self.api_keys = KeyService(self.store, digests)
-        self.sign_in = SignInService(self.store, digests, passwords)
+        self.sign_in = SignInService(self.store, digests, passwords, self.refusals)
         self.post_batcher, self.read_batcher = PostBatcher(self.store), ReadBatcher(self.store)
         providers, limits = self.networks.providers, self.networks.limits
         self.post_validator = PostValidator(self.store, limits, self.networks.titles, media_url_check(config))
@@ -69,20 +86,52 @@ class Postino(App):
         publisher = Publisher(
             self.accounts,
             providers,
-            patience=config.publishing.timeout_factor,
+            timeout_factor=config.publishing.timeout_factor,
             send_within=config.publishing.send_within,
         )
-        self.handler(POST, max_attempts=MAX_ATTEMPTS, backoff=BACKOFF, time_limit=TIME_LIMIT)(publisher.publish)
+        self.handler(POST, max_attempts=POST_MAX_ATTEMPTS, backoff=POST_BACKOFF, time_limit=POST_TIME_LIMIT)(
+            publisher.publish
+        )
+
+    def load_networks(self, config: Config) -> NetworkRegistry:
+        """Return the networks that this app publishes to."""
+        return load_networks(config)
+
+    async def apply_settings(self, *, actor: str = "app") -> StoredSettings:
+        """Store the blackout windows and caps of these settings; from now on they hold for all workers."""
+        await self.open()
+        stored = await store_settings(self.store, self.channel_limits, actor)
+        self.wakeup.notify()
+        return stored
+
+    async def work(self, *, stop: asyncio.Event | None = None) -> None:
+        await self.open()
+        await retry_store(lambda _: self.vault_keys.check())
+        await run_beside(super().work(stop=stop), [self.accounts.keep_unlocking()])
+
+    def make_worker(self, http: HttpClientFactory) -> Worker:
+        worker = super().make_worker(http)
+        worker.may_claim = lambda: self.vault_keys.refusal is None
+        return worker
+
+    async def resolve(self, job_id: UUID, verdict: Done | Retry | Reject, *, reason: str, actor: str = "app") -> Job:
+        job_id, context, scope = parse_job_id(job_id), make_audit_context(actor, reason), ""
+        await self.open()
+        if isinstance(verdict, Done) and verdict.remote_id:
+            job = await self.store.job(job_id)
+            scope = await find_post_id_scope(self.accounts, self.networks.providers, job)
+        return await self._act(self.store.resolve_job(job_id, verdict, context, id_scope=scope))
 
     async def close(self) -> None:
         await self.post_batcher.batcher.flush()
+        await self.audit_trail.close()
         await super().close()
 
 
-def max_attempts(config: Config, network: str) -> int:
+def get_post_max_attempts(config: Config, network: str) -> int:
     """Return the number of attempts for posts of a network that set none themselves."""
     channel = config.channels.get(network)
-    return MAX_ATTEMPTS if channel is None or channel.max_attempts is None else channel.max_attempts
+    return POST_MAX_ATTEMPTS if channel is None or channel.max_attempts is None else channel.max_attempts
 
 
 def sandbox_accounts() -> list["SeededAccount"]:
@@ -117,17 +166,30 @@ def build_parts(config: Config, known: NetworkRegistry, store: Store | None = No
     if path is None:
         make_store, wakeup = build_postgres_parts(config)
         store = make_store()
-        return Parts(config, store, wakeup, store.open, make_store, http_client_factory(config), limits)
+        return Parts(
+            config, store, wakeup, store.open, make_store, http_client_factory(config), limits, find_state_dir()
+        )
     make_driver = partial(Sqlite, path, statement_seconds=config.database.statement_timeout)
     driver = make_driver()
     store, wakeup = Store(driver), DatagramWakeup(path)
 
     async def make_ready() -> None:
-        if await driver.is_new():
+        is_new = await driver.is_new()
+        if is_new:
             await store.migrate()  # a new SQLite file has no data that a migration could lose
         await store.open()
+        if is_new:
+            await store_first_settings(store, limits)
 
-    return Parts(config, store, wakeup, make_ready, lambda: Store(make_driver()), http_client_factory(config), limits)
+    make_http, make_store = http_client_factory(config), lambda: Store(make_driver())
+    return Parts(config, store, wakeup, make_ready, make_store, make_http, limits, find_state_dir())
+
+
+def find_state_dir() -> Path | None:
+    """Return the directory for what processes remember outside the database; None if the system names none."""
+    with suppress(WitnessUnavailable):  # the worker says so
+        return choose_state_directory(os.environ)
+    return None
 
 
 def media_url_check(config: Config) -> Callable[[str], str | None]:
@@ -136,16 +198,22 @@ def media_url_check(config: Config) -> Callable[[str], str | None]:
     def describe_problem(url: str) -> str | None:
         from postino.outbound.ssrf import check_url
 
-        return check_url(url, sandbox_origins(config))
+        return check_url(url, running_sandbox_origins(config))
 
     return describe_problem
 
 
 def describe_unreachable(config: Config, address: str) -> str | None:
     """Return why no account may have its server at this address; None if it may."""
-    from postino.outbound.ssrf import check_url
+    from postino.outbound.ssrf import check_server_url
 
-    return check_url(address, private_origins(config))
+    allowed = [*running_sandbox_origins(config), *config.networks.allowed_private_origins]
+    return check_server_url(address, allowed, config.outbound.http_origins)
+
+
+def running_sandbox_origins(config: Config) -> list[str]:
+    """Return the sandbox's origin while the sandbox runs: afterwards, any program may have its port."""
+    return [] if is_stopped(config.data_dir, config.sandbox.url) else sandbox_origins(config)
 
 
 def sandbox_origins(config: Config) -> list[str]:
@@ -164,8 +232,18 @@ def http_client_factory(config: Config) -> Callable[[], AbstractAsyncContextMana
         from postino.outbound.http import OutboundHttp
         from postino.outbound.ssrf import is_allowed_origin
 
+        def describe_stopped(url: "URL") -> str | None:
+            if not is_allowed_origin(url, sandbox_origins(config)) or running_sandbox_origins(config):
+                return None
+            return "the sandbox does not run; `postino up` starts it"
+
         allow_private = partial(is_allowed_origin, allowed_origins=private_origins(config))
-        return OutboundHttp(allowed_origins=sandbox_origins(config), allow_private=allow_private)
+        return OutboundHttp(
+            allowed_origins=sandbox_origins(config),
+            allow_private=allow_private,
+            http_origins=config.outbound.http_origins,
+            describe_stopped=describe_stopped,
+        )
 
     return make_client
 
@@ -177,12 +255,22 @@ def no_objection() -> str | None:
 
 @asynccontextmanager
 async def open_http(app: Postino) -> AsyncIterator[Callable[[Provider, Account], Http]]:
-    """Yield a function that opens an HTTP client for requests outside jobs. It refuses visible requests."""
-    patience = app.config.publishing.timeout_factor
+    """Yield a function that opens an HTTP client for requests outside jobs. It refuses visible requests.
+
+    Raises Conflict while the database may be a copy or a backup: the credentials may belong to the other one, which a
+    refresh would disconnect.
+    """
+    state = await app.store.database_state()
+    if state.standing in (Standing.ASKED, Standing.COPY):
+        raise Conflict(
+            "Postino sends nothing to any network from a database that may be a copy or a backup, so it cannot ask."
+            f" {advise_answer(state)}"
+        )
+    timeout_factor = app.config.publishing.timeout_factor
 
     def open_client(network: Provider, account: Account) -> Http:
         secrets = frozenset(account.credentials.values())
-        timeout = network.timeout * patience
+        timeout = network.timeout * timeout_factor
         return http.open(timeout=timeout, may_send=no_objection, visible=False, secrets=secrets, public=True)
 
     async with http_client_factory(app.config)() as http:
@@ -214,7 +302,7 @@ def build_postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
     def make_store() -> Store:
         return Store(Postgres(url, connections=database.connections, statement_seconds=database.statement_timeout))
 
-    return make_store, PostgresWakeup(url)
+    return make_store, PostgresWakeup(url, database.listen_url)
 
 
 def sqlite_path(url: str) -> Path | None:

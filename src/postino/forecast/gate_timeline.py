@@ -16,6 +16,7 @@ class GateTimeline:
     """Finds the gates that block a job in a span of time."""
 
     def __init__(self, queue: ForecastInput, until_at: datetime) -> None:
+        self.services = queue.services
         self.all: list[Gate] = []
         self.by_place: dict[tuple[Scope, str], list[Gate]] = {}
         for gate in sorted(list_gates(queue, until_at), key=lambda gate: gate.since_at or queue.now):
@@ -29,7 +30,7 @@ class GateTimeline:
         """Return the gates that block this job at some time of the span."""
         places = [
             (Scope.ALL, ""), (Scope.QUEUE, job.queue.label), (Scope.CHANNEL, job.channel), (Scope.BRAND, job.brand),
-            (Scope.ACCOUNT, job.account),
+            (Scope.ACCOUNT, job.account), (Scope.SERVICE, self.services.get(job.account or "")),
         ]  # fmt: skip
         near = [gate for scope, name in places for gate in self.by_place.get((scope, name or ""), ())]
         return [

@@ -18,7 +18,7 @@ from postino.forecast.result import (
     NEEDS_PERSON,
     WAITS_FOR_TURN,
     Forecast,
-    ForecastJob,
+    StartedJob,
     UnstartedJob,
     WaitReason,
 )
@@ -32,12 +32,13 @@ from postino.stores.records import ForecastInput, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.job import Job, Queue, State
 from postino.values.outcome import Defer, Done
+from postino.values.service import get_network
 
 DEFAULT_DURATION = timedelta(seconds=2)  # of jobs on a channel without history
 CHECK_DELAY = timedelta(seconds=1)
 VISIBLE_STEPS = ("post", "publish")  # the names that networks give to their visible calls
 ONE_ATTEMPT = RetryPolicy(max_attempts=1)
-Progress = Callable[[int, int], None]  # called with the number of jobs that ran, and of all jobs
+Progress = Callable[[int, int], None]  # called with the number of jobs that started, and of all jobs
 
 
 @dataclass(slots=True)
@@ -86,7 +87,7 @@ class ForecastRun:
         self.clock = ForecastClock(queue.now)
         self.gates = GateTimeline(queue, request.until_at)
         self.jobs = {job.id: job for job in queue.jobs}
-        self.ran: dict[UUID, ForecastJob] = {}
+        self.started_jobs: dict[UUID, StartedJob] = {}
         self.missed: dict[UUID, WaitReason] = {}
         self.ends: list[tuple[datetime, UUID]] = []  # heap of running jobs
         self.due: set[UUID] = set()  # due and not started
@@ -104,7 +105,7 @@ class ForecastRun:
         try:
             await self.load(store)
             while not self.stop.is_set() and await self.take_turn(store):
-                self.progress(len(self.ran), len(self.jobs))
+                self.progress(len(self.started_jobs), len(self.jobs))
         finally:
             await store.close()
 
@@ -161,7 +162,7 @@ class ForecastRun:
         duration = usual if seconds is None else timedelta(seconds=seconds)
         ended_at = max(at + duration, self.clock.now)
         heapq.heappush(self.ends, (ended_at, job.id))
-        self.ran[job.id] = ForecastJob(
+        self.started_jobs[job.id] = StartedJob(
             job_id=job.id,
             type=job.type,
             channel=job.channel,
@@ -192,8 +193,10 @@ class ForecastRun:
         if jobs:
             await store.settle([SettledJob(job, complete(job, self.clock.now)) for job in jobs])
         policies = self.request.channel_limits.circuits
-        for service in {job.channel for job in jobs} & self.failing & policies.keys():
-            breaker = await store.record_response(service, True, policies[service], None)
+        for service in {service for job in jobs for service in self.list_services(job)} & self.failing:
+            if (policy := policies.get(get_network(service))) is None:
+                continue
+            breaker = await store.record_response(service, True, policy, None)
             if breaker.state is CircuitState.CLOSED:
                 self.failing.discard(service)
 
@@ -203,8 +206,13 @@ class ForecastRun:
         return [
             until_at or self.jobs[job_id].scheduled_at + patience
             for job_id, until_at in self.queue.posts.items()
-            if until_at is not None or self.jobs[job_id].channel in self.failing
+            if until_at is not None or self.failing.intersection(self.list_services(self.jobs[job_id]))
         ]
+
+    def list_services(self, job: Job) -> list[str]:
+        """Return the services whose circuits hold this job: its channel, and that of its account."""
+        service = self.queue.services.get(job.account or "")
+        return [job.channel] if service is None else [job.channel, service]
 
     async def fail_missed(self, store: Store) -> None:
         """Fail the posts whose deadline has passed."""
@@ -224,16 +232,16 @@ class ForecastRun:
 
     def result(self) -> Forecast:
         from_at = self.request.from_at or self.queue.now
-        ran = [job for job in self.ran.values() if job.ended_at >= from_at]
-        ran.sort(key=lambda job: (job.started_at, job.scheduled_at, job.job_id))
-        left = [self.describe_unstarted(job) for job in self.queue.jobs if job.id not in self.ran]
-        left.sort(key=lambda job: (job.scheduled_at, job.job_id))
+        started = [job for job in self.started_jobs.values() if job.ended_at >= from_at]
+        started.sort(key=lambda job: (job.started_at, job.scheduled_at, job.job_id))
+        unstarted = [self.describe_unstarted(job) for job in self.queue.jobs if job.id not in self.started_jobs]
+        unstarted.sort(key=lambda job: (job.scheduled_at, job.job_id))
         gates = [gate for gate in self.gates.all if gate.until_at is None or gate.until_at > from_at]
         return Forecast(
             from_at=from_at,
             until_at=self.request.until_at,
-            ran=tuple(ran),
-            left=tuple(left),
+            started_jobs=tuple(started),
+            unstarted_jobs=tuple(unstarted),
             gates=tuple(gates),
             workers=self.request.workers or 1,
             slots=self.request.slots,

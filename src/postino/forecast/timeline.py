@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from xml.sax.saxutils import escape, quoteattr
 from zoneinfo import ZoneInfo
 
-from postino.forecast.result import Forecast, ForecastJob, UnstartedJob
+from postino.forecast.result import Forecast, StartedJob, UnstartedJob, WaitReason
 from postino.rules.gates import describe_closed_gate
 from postino.values.gate import Gate, GateKind, Scope
 
@@ -23,6 +23,7 @@ BANDS = {
     GateKind.QUOTA: ("#a98bc940", "quota used up"),
     GateKind.PAUSE: ("#8a96ab40", "paused"),
     GateKind.TOKEN: ("#8a96ab40", "reconnect needed"),
+    GateKind.DATABASE: ("#8a96ab40", "database not accepted"),
 }
 STEPS = [
     timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 43200)
@@ -41,7 +42,7 @@ class TimelineRow:
 
     channel: str
     account: str | None
-    jobs: tuple[ForecastJob | UnstartedJob, ...]
+    jobs: tuple[StartedJob | UnstartedJob, ...]
 
     def is_held_by(self, gate: Gate) -> bool:
         match gate.scope:
@@ -55,6 +56,14 @@ class TimelineRow:
                 return {gate.name} == {job.brand for job in self.jobs}
             case Scope.QUEUE:
                 return {gate.name} == {job.queue.label for job in self.jobs}
+            case Scope.SERVICE:
+                sentence = describe_closed_gate(gate)
+                return any(wait.sentence == sentence for job in self.jobs for wait in list_waits(job))
+
+
+def list_waits(job: StartedJob | UnstartedJob) -> Sequence[WaitReason]:
+    """Return what delayed a job, or still does."""
+    return job.waited_for if isinstance(job, StartedJob) else job.waits_for
 
 
 def render_svg(forecast: Forecast, zone: ZoneInfo) -> str:
@@ -105,11 +114,11 @@ class Timeline:
         )
 
     def make_summary(self) -> str:
-        ran, left = len(self.forecast.ran), len(self.forecast.left)
-        latest = max((job.late_by for job in self.forecast.ran), default=timedelta(0))
+        started, unstarted = len(self.forecast.started_jobs), len(self.forecast.unstarted_jobs)
+        latest = max((job.delay for job in self.forecast.started_jobs), default=timedelta(0))
         workers, slots = self.forecast.workers, self.forecast.slots
         return (
-            f"{ran:,} {'job runs' if ran == 1 else 'jobs run'}, {left:,} left over; the latest is"
+            f"{started:,} {'job starts' if started == 1 else 'jobs start'}, {unstarted:,} would not; the latest is"
             f" {format_duration(latest)} late. {workers} × {slots} slots. Times of {self.zone.key}."
         )
 
@@ -160,56 +169,56 @@ class Timeline:
         label = row.account or row.channel
         shown = label if len(label) <= MAX_LABEL else f"{label[: MAX_LABEL - 1]}…"
         yield add_title(label, draw_text(MARGIN, y + ROW / 2 + 4.5, shown, size=13))
-        bars = sorted((job for job in row.jobs if isinstance(job, ForecastJob)), key=lambda ran: ran.started_at)
+        bars = sorted((job for job in row.jobs if isinstance(job, StartedJob)), key=lambda job: job.started_at)
         tracks = self.assign_tracks(bars)
         height = BAR / (max(tracks, default=0) + 1)
-        for ran, track in zip(bars, tracks, strict=True):
-            yield self.draw_bar(ran, y + (ROW - BAR) / 2 + track * height, height)
+        for bar, track in zip(bars, tracks, strict=True):
+            yield self.draw_bar(bar, y + (ROW - BAR) / 2 + track * height, height)
         for job in row.jobs:
             if isinstance(job, UnstartedJob):
                 yield self.draw_unstarted(job, y)
 
-    def assign_tracks(self, bars: Sequence[ForecastJob]) -> list[int]:
+    def assign_tracks(self, bars: Sequence[StartedJob]) -> list[int]:
         """Return a track within the row for each bar, so that bars of the same time lie below each other."""
         free_from = [0.0] * MAX_TRACKS
         tracks: list[int] = []
-        for ran in bars:
-            start, end = self.measure_bar(ran)
+        for job in bars:
+            start, end = self.measure_bar(job)
             track = next((track for track, x in enumerate(free_from) if x <= start), len(tracks) % MAX_TRACKS)
             free_from[track] = max(end, free_from[track])
             tracks.append(track)
         return tracks
 
-    def measure_bar(self, ran: ForecastJob) -> tuple[float, float]:
-        start = self.locate(ran.started_at)
-        return start, max(start + SHORTEST_BAR, self.locate(ran.ended_at))
+    def measure_bar(self, job: StartedJob) -> tuple[float, float]:
+        start = self.locate(job.started_at)
+        return start, max(start + SHORTEST_BAR, self.locate(job.ended_at))
 
-    def draw_bar(self, ran: ForecastJob, y: float, height: float) -> str:
-        (start, end), colour = self.measure_bar(ran), self.colours[ran.channel]
-        due, middle = self.locate(max(ran.scheduled_at, self.forecast.from_at)), y + height / 2
-        waits = " ".join(wait.sentence for wait in ran.waited_for)
-        when = f"{self.to_local(ran.started_at):%a %-d %b %H:%M:%S} – {self.to_local(ran.ended_at):%H:%M:%S}"
-        late = f", {format_duration(ran.late_by)} late. {waits}" if ran.late_by >= timedelta(seconds=1) else ""
+    def draw_bar(self, job: StartedJob, y: float, height: float) -> str:
+        (start, end), colour = self.measure_bar(job), self.colours[job.channel]
+        due, middle = self.locate(max(job.scheduled_at, self.forecast.from_at)), y + height / 2
+        waits = " ".join(wait.sentence for wait in job.waited_for)
+        when = f"{self.to_local(job.started_at):%a %-d %b %H:%M:%S} – {self.to_local(job.ended_at):%H:%M:%S}"
+        late = f", {format_duration(job.delay)} late. {waits}" if job.delay >= timedelta(seconds=1) else ""
         shape = draw_rect(start, y, end - start, height, colour, round_by=min(3, int(height / 3)))
         if start - due > 1:
             line = f'<line x1="{due:.1f}" y1="{middle}" x2="{start:.1f}" y2="{middle}" stroke="{colour}"'
             shape = f'{line} stroke-width="2" stroke-dasharray="2 3"/>{shape}'
-        return add_title(f"{ran.type} {ran.job_id} on {ran.channel}: {when}{late}", shape)
+        return add_title(f"{job.type} {job.job_id} on {job.channel}: {when}{late}", shape)
 
-    def draw_unstarted(self, left: UnstartedJob, y: float) -> str:
-        x, middle = self.locate(left.scheduled_at), y + ROW / 2
-        colour = self.colours[left.channel]
+    def draw_unstarted(self, job: UnstartedJob, y: float) -> str:
+        x, middle = self.locate(job.scheduled_at), y + ROW / 2
+        colour = self.colours[job.channel]
         shape = f'<circle cx="{x:.1f}" cy="{middle}" r="5" fill="{PAPER}" stroke="{colour}" stroke-width="2"/>'
-        waits = " ".join(wait.sentence for wait in left.waits_for)
-        due = f"{self.to_local(left.scheduled_at):%a %-d %b %H:%M:%S}"
-        return add_title(f"{left.type} {left.job_id} on {left.channel}, due {due}, would not have run: {waits}", shape)
+        waits = " ".join(wait.sentence for wait in job.waits_for)
+        due = f"{self.to_local(job.scheduled_at):%a %-d %b %H:%M:%S}"
+        return add_title(f"{job.type} {job.job_id} on {job.channel}, due {due}, would not have run: {waits}", shape)
 
     def draw_legend(self) -> Iterator[str]:
         x, y = float(MARGIN), self.ends_at
         kinds = dict.fromkeys(gate.kind for gate in self.forecast.gates)
         entries = [(colour, channel, 3) for channel, colour in self.colours.items()]
         entries += [(*BANDS[kind], 0) for kind in BANDS if kind in kinds]
-        if self.forecast.left:
+        if self.forecast.unstarted_jobs:
             entries.append(("", "due, and would not have run", 0))
         for fill, label, round_by in entries:
             if x > WIDTH - 220:
@@ -223,12 +232,12 @@ class Timeline:
 
 def group_rows(forecast: Forecast) -> Sequence[TimelineRow]:
     """Return a row for each account, or for each channel if there are too many accounts."""
-    by_account: dict[tuple[str, str | None], list[ForecastJob | UnstartedJob]] = {}
-    jobs: list[ForecastJob | UnstartedJob] = [*forecast.ran, *forecast.left]
+    by_account: dict[tuple[str, str | None], list[StartedJob | UnstartedJob]] = {}
+    jobs: list[StartedJob | UnstartedJob] = [*forecast.started_jobs, *forecast.unstarted_jobs]
     for job in jobs:
         by_account.setdefault((job.channel, job.account), []).append(job)
     if len(by_account) > MAX_ROWS:
-        by_channel: dict[tuple[str, str | None], list[ForecastJob | UnstartedJob]] = {}
+        by_channel: dict[tuple[str, str | None], list[StartedJob | UnstartedJob]] = {}
         for job in jobs:
             by_channel.setdefault((job.channel, None), []).append(job)
         by_account = by_channel
