@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 from hypothesis import settings
 
 from tests.servers import ServerMissing
+from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 
 COUNTED = "counted"
-POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres"}
+MEMORY = Path("/dev/shm")
+POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres", "bouncer"}
 LONG = {"docs", "fuzz", "gates", "test_docs.py", "test_up.py"}
 
 # Where a change is judged, it is judged by the same examples; everywhere else new ones are looked for.
 settings.register_profile("judging", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("judging")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_dir() -> Iterator[Path]:
+    """Keep what processes remember outside their databases in a directory of the run, in memory where there is one."""
+    with tempfile.TemporaryDirectory(prefix="postino-state-", dir=MEMORY if MEMORY.exists() else None) as folder:
+        os.environ["POSTINO_STATE_DIR"] = folder
+        yield Path(folder)
+        del os.environ["POSTINO_STATE_DIR"]
+
+
+@pytest.fixture(autouse=True)
+def forget_databases(state_dir: Path) -> Iterator[None]:
+    """Remove what processes remember of the databases of one test: some megabytes for each process that published."""
+    yield
+    for folder in ("witness", "audit"):
+        shutil.rmtree(state_dir / folder, ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by the marks
@@ -41,7 +63,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """The server this worker's tests share. Leave it running."""
-    yield from _serve(durable=False)
+    yield from serve(durable=False)
 
 
 @pytest.fixture
@@ -54,19 +76,32 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 def private_postgres() -> Iterator[PostgresServer]:
     """A durable server for one test, which may stop, kill and restart it."""
-    yield from _serve(durable=True)
+    yield from serve(durable=True)
 
 
-def _serve(*, durable: bool) -> Iterator[PostgresServer]:
+@pytest.fixture(scope="session")
+def bouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
+    """PgBouncer in transaction mode, in front of the shared server."""
+    try:
+        bouncer = PgBouncer(postgres_server.url)
+    except ServerMissing as missing:
+        go_without(str(missing))
+    with bouncer:
+        yield bouncer
+
+
+def serve(*, durable: bool) -> Iterator[PostgresServer]:
+    """Yield a running server."""
     try:
         server = PostgresServer(durable=durable)
     except ServerMissing as missing:
-        _go_without(str(missing))
+        go_without(str(missing))
     with server:
         yield server
 
 
-def _go_without(reason: str) -> NoReturn:
+def go_without(reason: str) -> NoReturn:
+    """Skip the test, or fail it in CI."""
     if os.environ.get("CI"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

@@ -42,6 +42,10 @@ IMPURE_MODULES = {
 IMPURE_NAMES = {"__import__", "input", "open", "print", "uuid1", "uuid4"}
 IMPURE_ATTRIBUTES = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today", "uuid.uuid1", "uuid.uuid4"}
 
+SYSTEM_CLOCKS = {
+    "datetime.now", "time.clock_gettime", "time.monotonic", "time.time", "time.time_ns", "uuid.uuid4", "os.urandom",
+    "random.random",
+}  # fmt: skip
 EMPTY_NAMES = {"base", "common", "core", "helper", "helpers", "manager", "managers", "util", "utils"}
 MAX_LINES = 399
 MAX_FACADE_LINES = 250
@@ -218,3 +222,17 @@ def test_an_odd_function_name_is_detected(name: str) -> None:
 @pytest.mark.parametrize("name", ["parse_time", "is_closed", "to_gate", "seed_accounts", "ping", "bring_up"])
 def test_a_verb_is_accepted_as_function_name(name: str) -> None:
     assert not is_odd(name)
+
+
+@pytest.mark.parametrize("package", ["engine", "providers", "publishing", "stores", "values", "wakeups"])
+def test_clocks_and_randomness_come_from_one_module(package: str) -> None:
+    # These limit how long a statement blocks its thread, and how long a thread waits for a lock.
+    threads = {SOURCE / "stores" / "sqlite_thread.py", SOURCE / "stores" / "sqlite_waits.py"}
+    found = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in list_modules(SOURCE / package)
+        if path not in threads
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in SYSTEM_CLOCKS
+    ]
+    assert not found, "Use postino.clock instead, so that a simulation can replace it"

@@ -1,6 +1,7 @@
 """Settings: file < environment < flags; an invalid setting is refused with the nearest valid one."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,11 +53,21 @@ def test_a_table_can_come_from_file_or_environment(tmp_path: Path) -> None:
         ("", {"POSTINO_WORKER_CONCURRENCY": "many"}, "a whole number, not 'many'"),
         ("[worker]\nconcurrency = 'many'", {}, "a whole number, not 'many'"),
         ("[worker]\nconcurrency = true", {}, "a whole number, not True"),
-        ("[worker]\nconcurrency = 0", {}, "worker.concurrency must be greater than 0"),
+        ("[worker]\nconcurrency = 0", {}, "worker.concurrency must be a number greater than 0"),
+        ("[worker]\nlease = inf", {}, "worker.lease must be a number greater than 0 and at most 86,400"),
+        ("[worker]\nstall = nan", {}, "worker.stall must be"),
+        ("[worker]\ndrain = -1", {}, "worker.drain must be"),
+        ("[queue]\ntime_limit = 40000000", {}, "queue.time_limit must be"),
+        ("[queue]\nmax_attempts = 1001", {}, "queue.max_attempts must be"),
+        ("[queue]\nretry_backoff = {max = inf}", {}, "queue.retry_backoff.max must be"),
+        ("[api]\nrate = 1e300", {}, "api.rate must be"),
+        ("", {"POSTINO_PUBLISHING_SEND_WITHIN": "nan"}, "publishing.send_within must be"),
+        ("[channels.x]\nmax_attempts = 1.5", {}, "channels.x.max_attempts must be a whole number"),
+        ("[channels.x]\ntime_limit = 1e308", {}, "channels.x.time_limit must be"),
         ("[worker]\nheartbeat = 7", {}, "less than a third of worker.lease"),
         ("[worker]\npoll = 2", {}, "worker.poll"),
         ("[queue]\nretry_backoff = {bsae = 1}", {}, "base"),
-        ("[queue]\nretry_backoff = {base = -1}", {}, "queue.retry_backoff.base must be a number of at least 0"),
+        ("[queue]\nretry_backoff = {base = -1}", {}, "queue.retry_backoff.base must be a number from 0"),
         ("[queue]\nretry_backoff = {factor = 'x'}", {}, "queue.retry_backoff.factor must be a number"),
         ("worker = 3", {}, "worker in .* must be a table of settings, not 3"),
         ("[channels]\ninstagram = 3", {}, "channels.instagram in .* must be a table of settings, not 3"),
@@ -71,3 +82,24 @@ def test_an_invalid_setting_is_reported_by_name(
     (tmp_path / "postino.toml").write_text(file)
     with pytest.raises(ConfigError, match=message):
         load_config(tmp_path, environment=environment)
+
+
+@pytest.mark.parametrize(
+    ("section", "wrong"),
+    [
+        ({"outbound": {"http_origins": ["https://social.example"]}}, "outbound.http_origins"),
+        ({"outbound": {"http_origins": ["http://social.example/"]}}, "outbound.http_origins"),
+        ({"outbound": {"http_origins": ["http://u@social.example"]}}, "outbound.http_origins"),
+        ({"api": {"trusted_proxies": ["*"]}}, "api.trusted_proxies"),
+        ({"api": {"trusted_proxies": ["10.0.0.1/8"]}}, "api.trusted_proxies"),
+        ({"api": {"trusted_proxies": ["proxy.example"]}}, "api.trusted_proxies"),
+        ({"api": {"trusted_proxies": [7]}}, "api.trusted_proxies"),
+        ({"networks": {"allowed_private_origins": ["http://10.0.0.7/x"]}}, "networks.allowed_private_origins"),
+        ({"sandbox": {"url": "http://127.0.0.1:8701/x#"}}, "sandbox.url"),
+        ({"sandbox": {"url": "http://user@127.0.0.1:8701"}}, "sandbox.url"),
+    ],
+)
+def test_setting_that_is_not_an_origin_is_refused(tmp_path: Path, section: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load_config(tmp_path, section, {})
+    assert raised.value.field == wrong

@@ -18,6 +18,7 @@ import typer
 from postino import config, errors
 from postino.cli import cli
 from postino.providers.registry import load_built_in
+from postino.rules.circuit_breaker import PROFILES, BreakerPolicy
 from postino.rules.lifecycle import MOVES
 from postino.rules.replay import find_replay_objection
 from postino.rules.retry import Exponential, RetryPolicy
@@ -106,7 +107,7 @@ def test_the_docs_list_the_causes_of_dead_letters_and_their_replay() -> None:
 
 
 def test_the_docs_list_exactly_the_events() -> None:
-    rows = table(LIFECYCLE, "event", "written when", "data", "in the sources")
+    rows = table(LIFECYCLE, "event", "written when", "data", "name in other systems")
     assert [code(row["event"]) for row in rows if row["event"] != "not emitted yet"] == list(EventType)
 
 
@@ -168,8 +169,22 @@ def test_the_documented_exit_codes_match_the_code() -> None:
 
 def test_the_documented_quarantine_of_telegram_matches_the_code() -> None:
     telegram = load_built_in().providers["telegram"]
-    longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.visibility
-    assert f"For Telegram that ends {longest.seconds} seconds after" in documents.flow_text(OPERATING)
+    longest = timedelta(seconds=config.PublishingConfig().send_within) + telegram.timeout + telegram.listing_delay
+    assert f"For Telegram, this wait ends {longest.seconds} seconds after" in documents.flow_text(OPERATING)
+
+
+def describe_profile(policy: BreakerPolicy) -> list[str]:
+    failures = "in a row" if policy.consecutive else f"within {policy.window.total_seconds():g} s"
+    periods = [f"{period.total_seconds():g} s" for period in (policy.open_timeout, policy.max_open_timeout)]
+    return [f"{policy.failure_threshold} {failures}", *periods, f"{policy.half_open_max_attempts}"]
+
+
+def test_the_documented_circuit_profiles_match_the_code() -> None:
+    columns = ("failures that open a circuit", "first open period", "longest open period", "probes at once")
+    rows = {code(row["profile"]): row for row in table(OPERATING, "profile", *columns)}
+    assert {name: [row[column] for column in columns] for name, row in rows.items()} == {
+        name: describe_profile(policy) for name, policy in PROFILES.items()
+    }
 
 
 # --- Architecture
@@ -192,12 +207,15 @@ def test_the_excerpt_of_the_store_matches_the_code() -> None:
 
 
 def test_the_tables_are_those_the_migrations_make() -> None:
-    rows = table(ARCHITECTURE, "table", "what it holds, and why apart")
+    rows = table(ARCHITECTURE, "table", "what it holds, and why it is a separate table")
     results = {name for row in rows for name in codes(row["table"])}
     for dialect, prefix in (("postgres", r"postino\."), ("sqlite", "postino_")):
-        made = {
-            name for step in load_migrations(dialect) for name in re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql)
-        }
+        made: set[str] = set()
+        for step in load_migrations(dialect):
+            made |= set(re.findall(rf"CREATE TABLE {prefix}(\w+)", step.sql))
+            made -= set(re.findall(rf"DROP TABLE {prefix}(\w+)", step.sql))
+            for old, new in re.findall(rf"ALTER TABLE {prefix}(\w+) RENAME TO {prefix}(\w+)", step.sql):
+                made = made - {old} | {new}
         assert results == made | {"migrations"}, dialect
 
 

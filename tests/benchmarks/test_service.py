@@ -23,13 +23,17 @@ TINY = 1 / 500
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["accept-sqlite", "stream-sqlite", "lists-large-sqlite"])
+@pytest.mark.parametrize(
+    "name", ["accept-sqlite", "stream-sqlite", "lists-large-sqlite", "witness-sqlite", "attack-sqlite"]
+)
 def test_a_miniature_run_yields_every_figure(name: str, postgres_server: PostgresServer) -> None:
     workload = WORKLOADS[name]
     measured = workload.measure(Stage(postgres_server, TINY), install(SUBJECTS["postino"]))
     assert {figure.key for figure in workload.figures} <= measured.keys()
     if name.startswith("stream"):
         assert measured["missed"] == measured["doubled"] == 0
+    if name.startswith("attack"):
+        assert measured["missing"] == measured["errors"] == 0
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
@@ -39,7 +43,7 @@ async def test_an_archive_is_found_by_the_store_as_if_it_had_been_published(
     accounts = [Account(f"mastodon:account{number}", "mastodon", f"brand {number % 2}") for number in range(40)]
     service = Service(postgres_server, store)
     try:
-        service.tell(f'[database]\nurl = "{service.database}"\n')
+        service.add_settings(f'[database]\nurl = "{service.database}"\n')
         await service.migrate()
         await fill(service.database, 400, accounts)
         async with Postino(service.settings) as app:

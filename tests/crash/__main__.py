@@ -28,8 +28,13 @@ STORES = ("sqlite", "postgres")
 KILLS = {"jobs": 1000, "posts": 2000}
 FEWEST = 100  # kills in chaos on each store, whatever the sweep had
 SWEPT = {
-    "jobs": ["tests/crash/test_sweep.py", "tests/crash/requests", "tests/crash/test_freeze.py"],
-    "posts": ["tests/crash/publishing", "--ignore", "tests/crash/publishing/test_chaos.py"],
+    "jobs": [
+        "tests/crash/test_sweep.py",
+        "tests/crash/requests",
+        "tests/crash/test_freeze.py",
+        "tests/crash/test_restore.py",
+    ],
+    "posts": ["tests/crash/publishing", "tests/restore", "--ignore", "tests/crash/publishing/test_chaos.py"],
 }
 
 R = TypeVar("R", bound=results.ResultsLike)
@@ -118,10 +123,11 @@ def run_posts(store: str, kills: int, seed: int) -> published.Results:
 
 @contextmanager
 def create_place(name: str, store: str) -> Iterator[tuple[Path, str]]:
-    """Create an empty folder and an empty database."""
+    """Create an empty folder, also for what workers remember outside the database, and an empty database."""
     folder = BUILD / "crash" / name / store
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    os.environ["POSTINO_STATE_DIR"] = str(folder / "machines" / "one")
     if store == "sqlite":
         yield folder, f"sqlite:///{folder}/postino.db"
         return

@@ -1,8 +1,8 @@
 """The engine's app on each store, and worker processes that a test may kill."""
 
+import asyncio
 import os
 import random
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -10,23 +10,29 @@ from pathlib import Path
 
 import pytest
 
+from postino import Postino
+from tests.contract.databases import PostgresDatabase
 from tests.crash.points import EVERYTHING
-from tests.crash.verdict import Runs, read_record
+from tests.crash.verdict import Runs, list_unreachable, read_record
 from tests.crash.workers import Workers, forker, open_workers
-from tests.engine.conftest import app
+from tests.engine.conftest import app as engine_app
 from tests.servers.postgres import PostgresServer
 
-__all__ = ["app"]
+__all__ = ["engine_app"]
 SWEEP = Path(__file__).parent / "test_sweep.py"
 OTHER = ("sqlite", "postgres")
 
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres_server: PostgresServer) -> str:
-    """Return the name of a migrated database to copy, which is faster than a migration for each test."""
+    """Return the name of a migrated database to copy, which is faster than a migration for each test.
+
+    It has no settings yet: the workers of each test store their own.
+    """
     url = postgres_server.create_database()
-    postino = Path(sys.executable).parent / "postino"
-    subprocess.run([postino, "migrate", "--database-url", url], check=True, capture_output=True)
+    database = PostgresDatabase(url)
+    asyncio.run(database.store().migrate())
+    database.close()
     return url.rpartition("/")[2]
 
 
@@ -40,6 +46,13 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     url = server.create_database(template)
     yield url
     server.drop_database(url)
+
+
+@pytest.fixture
+async def app(engine_app: Postino) -> AsyncIterator[Postino]:
+    """Return an application. Its workers end before it: then every job that is left can be claimed."""
+    yield engine_app
+    assert await list_unreachable(engine_app.store) == []
 
 
 @pytest.fixture(scope="session")

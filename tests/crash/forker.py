@@ -27,7 +27,7 @@ from tests.crash.program import act, application
 
 
 class WorkerGroup:
-    """The workers of one caller: it sends a line for each start and signal, and receives one for each start and end."""
+    """The workers of one caller: it sends a line for each order, and receives one for each start, stop and end."""
 
     def __init__(self, caller: socket.socket) -> None:
         self.caller = caller
@@ -66,9 +66,12 @@ class WorkerGroup:
 
     def reap_children(self) -> None:
         while self.alive:
-            pid, status = os.waitpid(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
             if pid == 0:
                 return
+            if os.WIFSTOPPED(status):
+                self.send_line({"stopped": pid})
+                continue
             self.alive.discard(pid)
             self.send_line({"ended": pid, "code": os.waitstatus_to_exitcode(status)})
 

@@ -7,23 +7,21 @@ import apsw
 
 from tests.crash.workers import Process
 
-STOPPED = 0.02  # seconds until a stopped process has stopped
+MOMENT = 0.005  # seconds that the process continues when it was stopped during a write
 MOST_HELD_MS = 50
 
 
 async def freeze(process: Process, database_url: str) -> None:
     """Stop a process, but not in the middle of a write: it would keep the only lock of SQLite."""
-    process.signal(signal.SIGSTOP)
-    await asyncio.sleep(STOPPED)
+    await process.stop()
     while not await asyncio.to_thread(is_free, database_url):
         process.signal(signal.SIGCONT)
-        await asyncio.sleep(STOPPED / 4)
-        process.signal(signal.SIGSTOP)
-        await asyncio.sleep(STOPPED)
+        await asyncio.sleep(MOMENT)
+        await process.stop()
 
 
 def is_free(database_url: str) -> bool:
-    """Return whether other processes can write; on PostgreSQL they always can."""
+    """Return whether other processes can write; PostgreSQL ends the transactions of frozen processes."""
     if not database_url.startswith("sqlite:///"):
         return True
     connection = apsw.Connection(database_url.removeprefix("sqlite:///"))

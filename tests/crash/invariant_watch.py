@@ -1,15 +1,18 @@
-"""Check all the time that a job that has not ended has a live claim, a time, or waits for a person."""
+"""Check all the time that an unfinished job can be reached, and has a claim in force, a time, or waits for a person."""
 
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any
 from uuid import UUID
 
+from postino.engine.store_retry import retry_forever
 from postino.stores.records import JobFilter
 from postino.stores.store import Store
 from postino.values.job import State
 from tests.crash.sql import SqlConnection, to_uuid
+from tests.crash.verdict import list_unreachable
 from tests.crash.workers import Process
 
 EVERY = 0.05
@@ -28,12 +31,18 @@ KNOWN = "SELECT (SELECT count(*) FROM postino.jobs), (SELECT count(*) FROM posti
 
 class InvariantWatch:
     def __init__(
-        self, sql: SqlConnection, store: Store, awake: Callable[[], set[int]], accepted: Callable[[], int]
+        self,
+        sql: SqlConnection,
+        store: Store,
+        awake: Callable[[], set[int]],
+        accepted: Callable[[], int],
+        turns: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         self.sql = sql
         self.store = store
         self.awake = awake
         self.accepted = accepted
+        self.turns = turns
         self.live = 0
         self.at_work: set[int] = set()
         self.changed = asyncio.Condition()
@@ -46,13 +55,21 @@ class InvariantWatch:
 
     async def check_repeatedly(self) -> None:
         while True:
-            await self.check()
+            async with self.turns():
+                await self.check()
             await asyncio.sleep(EVERY)
 
     async def wait_until_registered(self, worker: Process) -> None:
         """Return when the worker has registered, or ended before that."""
         async with self.changed:
             await self.changed.wait_for(lambda: worker.pid in self.at_work or worker.ended.done())
+
+    async def wait_until_taken_over(self, worker: Process) -> None:
+        """Return when the claims that are dead now are taken over, should have been, or the worker ended."""
+        dead = set(self.dead_for)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TAKEN_OVER), self.changed:
+                await self.changed.wait_for(lambda: dead.isdisjoint(self.dead_for) or worker.ended.done())
 
     async def check(self) -> None:
         accepted = self.accepted()
@@ -67,6 +84,7 @@ class InvariantWatch:
         step, self.checked_at = min(now - self.checked_at, MOST_AT_ONCE), now
         self.check_claims([row for row in rows if row[1] == "running"], step)
         self.wrong += [f"{job} is pending without a time" for job, state, *_ in rows if state == "pending"]
+        self.wrong += await retry_forever(lambda: list_unreachable(self.store))
         await self.check_listed(list_waiting_for_person(rows))
 
     def read_rows(self) -> list[list[tuple[Any, ...]]]:

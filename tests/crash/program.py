@@ -12,7 +12,7 @@ from typing import Any
 
 from postino import Call, Defer, Event, Job, JobSpec, Outcome, Postino, Reject, Unknown
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
-from postino.engine import duties
+from postino.engine import claim_trouble, duties
 from tests.crash.publishing.program import publish
 from tests.crash.record import Record
 from tests.crash.requests.server import call_library, serve_api
@@ -26,6 +26,7 @@ def settings(order: dict[str, Any]) -> Config:
         database=DatabaseConfig(url=order["url"]),
         worker=WorkerConfig(concurrency=8, heartbeat=0.2, lease=LEASE, poll=0.2, drain=order.get("drain", 30.0)),
         queue=QueueConfig(max_attempts=5, retry_backoff={"base": 0, "factor": 1, "max": 0}),
+        is_publishing=order.get("is_publishing", True),
     )
 
 
@@ -39,6 +40,8 @@ def application(order: dict[str, Any]) -> Postino:
         add_listener(app, record)
     if order.get("dutiful"):  # a duty that could not be done is tried again within seconds, not minutes
         duties.CHECK_EVERY, duties.LEASE = 0.2, 1.0
+    if not app.config.is_publishing:
+        claim_trouble.REPORT_AFTER = 0.0
     return app
 
 

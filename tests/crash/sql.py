@@ -14,8 +14,13 @@ class SqlConnection:
     """A connection whose queries name tables as on PostgreSQL."""
 
     def __init__(self, url: str) -> None:
-        self.sqlite = url.startswith("sqlite:///")
+        self.url = url
         self.connection: Any
+        self.open()
+
+    def open(self) -> None:
+        url = self.url
+        self.sqlite = url.startswith("sqlite:///")
         if self.sqlite:
             self.connection = apsw.Connection(url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
             self.connection.set_busy_timeout(PATIENCE_MS)
@@ -28,6 +33,11 @@ class SqlConnection:
 
     def close(self) -> None:
         self.connection.close()
+
+    def reopen(self) -> None:
+        """Open the database that is there now."""
+        self.close()
+        self.open()
 
     def describe_job(self, job_id: str) -> str:
         """Return all rows of a job, to find out what happened to it."""

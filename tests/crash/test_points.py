@@ -10,7 +10,8 @@ from postino.stores.store import CRASH_POINTS, Store
 from tests.crash.points import OUTSIDE, POINTS, REQUESTS
 from tests.crash.publishing import test_deaths as deaths
 from tests.crash.publishing import test_sweep as ways
-from tests.crash.test_sweep import CALLERS, CASES
+from tests.crash.test_restore import CASES as EXAMINED
+from tests.crash.test_sweep import CALLERS, CASES, STUCK_CASES
 
 LIFECYCLE = {"open", "close", "migrate", "enqueue_on"}  # `enqueue_on` is part of the caller's own transaction
 
@@ -45,7 +46,14 @@ def test_requests_are_writes_of_the_store() -> None:
 
 
 def test_the_sweeps_reach_every_crash_point_of_workers() -> None:
-    reached = {case.partition(":")[0] for case in CASES + CALLERS}
+    reached = {case.partition(":")[0] for case in CASES + CALLERS + STUCK_CASES + EXAMINED}
     reached |= {*ways.ALWAYS_PASSED, *ways.STARTED_ANEW, *ways.SENT_AGAIN, *ways.LOOKED_FOR}
-    reached |= {*deaths.TOO_MANY, *deaths.OUT_OF_REACH, *deaths.TAKEN_OVER, *deaths.ON_THE_WAY_OUT, *deaths.ASKED_FOR}
+    reached |= {
+        *deaths.TOO_MANY,
+        *deaths.OUT_OF_REACH,
+        *deaths.TAKEN_OVER,
+        *deaths.TAKING_LONG,
+        *deaths.ON_THE_WAY_OUT,
+        *deaths.ASKED_FOR,
+    }
     assert reached == set(POINTS)

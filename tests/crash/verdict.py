@@ -13,7 +13,7 @@ from postino.stores.store import Store
 from tests.crash.sql import SqlConnection, instant, to_uuid
 
 FINISHED = "SELECT id, state, finished_at, token FROM postino.finished_jobs WHERE NOT superseded"
-LIVE = "SELECT id, state FROM postino.jobs"
+UNFINISHED = "SELECT id, state FROM postino.jobs"
 LATEST = "SELECT job_id, max(at) FROM postino.events WHERE job_id IS NOT NULL GROUP BY job_id"
 COMPLETED_EVENTS = "SELECT job_id, count(*) FROM postino.events WHERE type = 'job.completed' GROUP BY job_id"
 RESCUES = "SELECT count(*) FROM postino.events WHERE type = 'job.rescued'"
@@ -67,8 +67,8 @@ async def judge(sql: SqlConnection, store: Store, runs: Runs, ends: Mapping[UUID
     rows = sql.ask(FINISHED)
     latest = {to_uuid(job): instant(at) for job, at in sql.ask(LATEST)}
     finished = {to_uuid(job): make_end(state, at, token, latest[to_uuid(job)]) for job, state, at, token in rows}
-    live = {to_uuid(job): state for job, state in sql.ask(LIVE)}
-    wrong = [f"{job} is {state} and was never ended" for job, state in live.items()]
+    unfinished = {to_uuid(job): state for job, state in sql.ask(UNFINISHED)}
+    wrong = [f"{job} is {state} and was never ended" for job, state in unfinished.items()]
     times = Counter(to_uuid(job) for job, *_ in rows)
     wrong += [f"{job} has ended twice" for job in times if times[job] > 1]
     wrong += find_wrong_ends(finished, expected)
@@ -77,13 +77,21 @@ async def judge(sql: SqlConnection, store: Store, runs: Runs, ends: Mapping[UUID
     wrong += find_wrong_counts("history", await count_completions(store, finished), finished)
     wrong += find_ends_without_run(finished, runs)
     wrong += [f"{job} was started twice with one claim" for job in find_repeated_claims(runs)]
+    wrong += await list_unreachable(store)
     return Verdict(
         states=Counter(end.state for end in finished.values()),
-        lost=[f"{job} was accepted, and is not there" for job in expected if job not in finished and job not in live],
+        lost=[
+            f"{job} was accepted, and is not there" for job in expected if job not in finished and job not in unfinished
+        ],
         again=list(find_late_starts(finished, runs)),
         wrong=wrong,
         rescues=sql.ask(RESCUES)[0][0],
     )
+
+
+async def list_unreachable(store: Store) -> list[str]:
+    """Return a violation for each job that no claim would ever find."""
+    return [f"{job.id} is out of reach of every claim" for job in await store.unreachable_jobs()]
 
 
 def make_end(state: str, at: Any, token: Any, latest: datetime) -> End:

@@ -11,7 +11,7 @@ from tests.crash.program import LEASE
 from tests.crash.worker_lives import WorkerEnd, WorkerLife
 from tests.crash.workers import Process, Workers
 
-GRACEFUL = 10.0  # seconds that a worker told to stop may take, at most
+GRACEFUL = 30.0  # seconds that a worker told to stop may take, at most
 
 
 class WorkerKiller:
@@ -47,6 +47,8 @@ class WorkerKiller:
     async def meet(self, worker: Process, life: WorkerLife) -> None:
         if not life.before_start:
             await self.watch.wait_until_registered(worker)
+        if life.rescues:
+            await self.watch.wait_until_taken_over(worker)
         code = await worker.wait(life.after)
         if code is None and life.ending is WorkerEnd.FREEZE:
             await self.freeze(worker, life)

@@ -9,7 +9,7 @@ from tests.crash.program import LEASE
 
 SOON = 0.4  # seconds a worker lives, on average
 KILLED_BEFORE_START = 0.15  # share of workers that are killed before they have started
-VETERANS = (2.5, 5.0)  # in leases: the workers of one place live long enough to notice dead workers
+VETERANS = (1.5, 4.0)  # in leases: the workers of one place live on after they have taken over what was dead
 FREQUENT = ("poll.", "claim.", "handler.", "settle.")
 RESCUING = ("rescue.", "mark_suspect.")
 LEAVING = ("release.", "unregister_worker.")
@@ -36,6 +36,7 @@ class WorkerLife:
     asleep: float = 0.0
     drain: float = 30.0
     listens: bool = False
+    rescues: bool = False  # it lives until the claims that were dead when it started are taken over
 
     @property
     def stops(self) -> bool:
@@ -54,7 +55,7 @@ def draw_lives(seed: int, place: int, points: Sequence[str]) -> Iterator[WorkerL
 
 
 def draw_long_life(chance: random.Random) -> WorkerLife:
-    return WorkerLife(WorkerEnd.KILL, LEASE * chance.uniform(*VETERANS))
+    return WorkerLife(WorkerEnd.KILL, LEASE * chance.uniform(*VETERANS), rescues=True)
 
 
 def draw_short_life(chance: random.Random, points: Sequence[str]) -> WorkerLife:

@@ -9,7 +9,7 @@ import tempfile
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ class Process:
     pid: int
     ended: asyncio.Future[int]
     writer: asyncio.StreamWriter
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
     def signal(self, number: signal.Signals) -> None:
         if not self.ended.done():
@@ -28,6 +29,13 @@ class Process:
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Send SIGSTOP and wait until no thread of the process runs any more."""
+        if not self.ended.done():
+            self.stopped.clear()
+            self.signal(signal.SIGSTOP)
+            await self.stopped.wait()
 
     async def wait(self, seconds: float) -> int | None:
         """Return the exit code, or None if the process is still alive after these seconds."""
@@ -61,8 +69,12 @@ class Workers:
                 process = Process(event["started"], asyncio.get_running_loop().create_future(), self.writer)
                 self.alive[process.pid] = process
                 self.starting.popleft().set_result(process)
+            elif "stopped" in event:
+                self.alive[event["stopped"]].stopped.set()
             else:
-                self.alive.pop(event["ended"]).ended.set_result(event["code"])
+                process = self.alive.pop(event["ended"])
+                process.ended.set_result(event["code"])
+                process.stopped.set()
 
 
 def send_order(writer: asyncio.StreamWriter, order: dict[str, Any]) -> None:

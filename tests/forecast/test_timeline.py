@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from postino.forecast.result import Forecast, ForecastJob, UnstartedJob, WaitReason
+from postino.forecast.result import Forecast, StartedJob, UnstartedJob, WaitReason
 from postino.forecast.timeline import GUTTER, MARGIN, WIDTH, Timeline, format_duration, render_svg
 from postino.values.gate import Gate, GateKind, Scope
 from postino.values.job import Queue, new_id
@@ -27,17 +27,19 @@ async def day(tmp_path: Path) -> AsyncIterator[Day]:
         yield day
 
 
-def ran(account: str | None = "a1", start: str = "09:00", **fields: object) -> ForecastJob:
+def make_job(account: str | None = "a1", start: str = "09:00", **fields: object) -> StartedJob:
     whole = {
         "job_id": new_id(), "type": "post", "channel": "mastodon", "account": account, "brand": None,
         "queue": Queue.DEFAULT, "scheduled_at": at(start), "started_at": at(start),
         "ended_at": at(start) + timedelta(seconds=10), **fields,
     }  # fmt: skip
-    return ForecastJob(**whole)  # type: ignore[arg-type]
+    return StartedJob(**whole)  # type: ignore[arg-type]
 
 
-def make_forecast(*jobs: ForecastJob, left: tuple[UnstartedJob, ...] = (), gates: tuple[Gate, ...] = ()) -> Forecast:
-    return Forecast(from_at=MORNING, until_at=at("12:00"), ran=jobs, left=left, gates=gates)
+def make_forecast(
+    *jobs: StartedJob, unstarted: tuple[UnstartedJob, ...] = (), gates: tuple[Gate, ...] = ()
+) -> Forecast:
+    return Forecast(from_at=MORNING, until_at=at("12:00"), started_jobs=jobs, unstarted_jobs=unstarted, gates=gates)
 
 
 def titles(svg: str) -> list[str]:
@@ -59,7 +61,7 @@ async def test_svg_is_well_formed_and_shows_every_job(day: Day) -> None:
 
 
 def test_bars_are_placed_by_their_times() -> None:
-    timeline = Timeline(make_forecast(ran()), UTC)
+    timeline = Timeline(make_forecast(make_job()), UTC)
     assert timeline.locate(MORNING) == GUTTER
     assert timeline.locate(at("12:00")) == WIDTH - MARGIN
     assert timeline.locate(at("10:00")) == (GUTTER + WIDTH - MARGIN) / 2
@@ -69,7 +71,7 @@ def test_bars_are_placed_by_their_times() -> None:
 def test_closed_gate_is_a_band_over_the_rows_it_blocks() -> None:
     closed = Gate(scope=Scope.ACCOUNT, name="a1", kind=GateKind.BLACKOUT, since_at=at("09:00"), until_at=at("10:00"))
     broken = Gate(scope=Scope.CHANNEL, name="mastodon", kind=GateKind.BREAKER, since_at=None, until_at=None)
-    svg = render_svg(make_forecast(ran("a1"), ran("a2"), gates=(closed, broken)), UTC)
+    svg = render_svg(make_forecast(make_job("a1"), make_job("a2"), gates=(closed, broken)), UTC)
     result = titles(svg)
     assert result.count("A blackout covers account a1.") == 1
     assert result.count("The circuit of mastodon is open.") == 2
@@ -78,7 +80,7 @@ def test_closed_gate_is_a_band_over_the_rows_it_blocks() -> None:
 
 def test_axis_shows_whole_hours_across_a_clock_change() -> None:
     days = [MORNING.replace(month=10, day=day) for day in (24, 26)]
-    change = replace(make_forecast(ran()), from_at=days[0], until_at=days[1])
+    change = replace(make_forecast(make_job()), from_at=days[0], until_at=days[1])
     hours = [tick.astimezone(ROME) for tick in Timeline(change, ROME).list_ticks()]
     assert hours
     assert all((hour.hour % 6, hour.minute, hour.second) == (0, 0, 0) for hour in hours)
@@ -86,12 +88,12 @@ def test_axis_shows_whole_hours_across_a_clock_change() -> None:
 
 
 def test_concurrent_jobs_are_drawn_below_each_other() -> None:
-    timeline = Timeline(make_forecast(*(ran(None) for _ in range(6))), UTC)
-    assert sorted(set(timeline.assign_tracks(timeline.forecast.ran))) == [0, 1, 2, 3]
+    timeline = Timeline(make_forecast(*(make_job(None) for _ in range(6))), UTC)
+    assert sorted(set(timeline.assign_tracks(timeline.forecast.started_jobs))) == [0, 1, 2, 3]
 
 
 def test_many_accounts_are_grouped_by_channel() -> None:
-    jobs = [ran(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
+    jobs = [make_job(f"a{number}", channel=f"channel {number % 25}") for number in range(300)]
     timeline = Timeline(make_forecast(*jobs), UTC)
     assert len(timeline.rows) == 25
     text = titles("\n".join(timeline.render()))
@@ -105,12 +107,14 @@ def test_empty_forecast_is_drawn_too() -> None:
 
 @pytest.mark.parametrize("name", ["<b>&\"'", "a\x00b\x1f", "half \ud83d", "ж" * 300])
 def test_names_are_escaped(name: str) -> None:
-    left = UnstartedJob(
+    unstarted = UnstartedJob(
         job_id=new_id(), type=name, channel=name, account=name, brand=name, queue=Queue.LOW, scheduled_at=at("09:00"),
         waits_for=(WaitReason("pause", name),),
     )  # fmt: skip
     gate = Gate(scope=Scope.CHANNEL, name=name, kind=GateKind.PAUSE, since_at=MORNING, reason=name)
-    svg = render_svg(make_forecast(ran(name, channel=name, type=name), left=(left,), gates=(gate,)), ROME)
+    svg = render_svg(
+        make_forecast(make_job(name, channel=name, type=name), unstarted=(unstarted,), gates=(gate,)), ROME
+    )
     ElementTree.fromstring(svg.encode())
 
 

@@ -154,7 +154,9 @@ def leave_accounts(target: Target, stock: Stock) -> None:
 
 def create_shared_data(target: Target) -> tuple[Client, list[str], list[str], list[str], list[int]]:
     """Create API keys, users, blackouts, circuits and faults."""
-    of_editor = create(target, "/v1/api-keys", {"name": "an editor's", "role": "editor", "brands": [OURS]})
+    of_editor = create(
+        target, "/v1/api-keys", {"name": "an editor's", "role": "editor", "brands": [OURS], "job_types": ["*"]}
+    )
     keys = [create(target, "/v1/api-keys", {"name": f"spare {it}", "role": "viewer"})["id"] for it in range(4)]
     users = [
         create(target, "/v1/users", {"name": f"user-{it}", "password": PASSWORD, "role": "editor"})["id"]

@@ -45,7 +45,7 @@ def test_anonymous_and_brand_limited_callers_get_documented_responses(
     target, world = on_sqlite
     nobody, editor = fuzz_as(target, world, tmp_path, [CallerKind.NOBODY, CallerKind.EDITOR], record_property)
     well = [route for route in routes() if route not in list_unsuccessful_routes([nobody])]
-    assert well == ["GET /health/live", "GET /health/ready", "POST /v1/login"]
+    assert well == ["GET /health/live", "GET /health/ready", "POST /v1/login", "POST /v1/login/password"]
     assert len(list_unsuccessful_routes([editor])) < len(routes()) // 2
     assert target.list_internal_errors() == []
 

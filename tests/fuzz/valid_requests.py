@@ -163,7 +163,7 @@ def list_operations_requests(world: SeedData, stock: Stock) -> Mapping[str, list
         "POST /v1/gates/{scope}/pause": [paused],
         "POST /v1/gates/{scope}/resume": [paused],
         "POST /v1/gates/{scope}/end-cooldown": [{"path": {"scope": "channel"}, "body": {"name": "pinterest"}}],
-        "POST /v1/channels/{channel}/cap": [{"path": {"channel": "bluesky"}, "body": {"most": 3}}],
+        "POST /v1/channels/{channel}/cap": [{"path": {"channel": "bluesky"}, "body": {"cap": 3}}],
         "POST /v1/forecast": [{"body": {"until": soon(), "workers": 2}}],
         "GET /v1/quotas": [{"query": {"account": stock.accounts["bluesky"]}}],
         "GET /v1/stats": [{"query": {"window": "3600"}}],
@@ -184,6 +184,9 @@ def list_user_requests(world: SeedData) -> Mapping[str, list[ValidRequest]]:
     first, second, *_ = [{"path": {"user_id": user}} for user in world.users]
     return {
         "POST /v1/login": [{"body": {"name": "user-3", "password": PASSWORD}}],
+        "POST /v1/login/password": [
+            {"body": {"name": "user-2", "password": PASSWORD, "new_password": "another long secret"}}
+        ],
         "POST /v1/api-keys": [{"body": {"name": "another's", "role": "viewer", "brands": [OURS]}}],
         "DELETE /v1/api-keys/{key_id}": [{"path": {"key_id": world.keys[0]}}],
         "POST /v1/users": [{"body": {"name": "another", "role": "viewer", "password": PASSWORD}}],

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal, Self
+from typing import IO, Literal, Self
 
 import psutil
 import psycopg
@@ -26,7 +26,7 @@ from psycopg import sql
 from tests.servers import ServerMissing
 
 USER = "postino"
-PATIENCE = 20.0  # seconds for a start or a stop: ordinarily well under one
+PATIENCE = 60.0  # seconds for a start or a stop: ordinarily well under one
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -62,16 +62,17 @@ class PostgresServer:
     """Starts on entering, can be stopped, killed and restarted on the same address and data, leaves nothing behind."""
 
     def __init__(self, *, durable: bool = False) -> None:
-        self._binaries = find_binaries()
+        self.binaries = find_binaries()
         self._settings = SETTINGS if durable else SETTINGS | CARELESS
-        self._account = _unprivileged_account() if os.geteuid() == 0 else None
+        self._account = unprivileged_account()
         self._password = secrets.token_hex(8)
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         self.port = 0
         # Not pytest's tmp_path: that belongs to root alone, and its length is too much for a socket's address.
         self.directory = Path(tempfile.mkdtemp(prefix="postino-pg-"))
-        self._change_owner(self.directory)
+        self.data = self.directory / "data"
+        self.change_owner(self.directory)
 
     def __enter__(self) -> Self:
         try:
@@ -176,7 +177,7 @@ class PostgresServer:
     def _initialise(self) -> None:
         secret = self.directory / "password"
         secret.write_text(self._password)
-        self._change_owner(secret)
+        self.change_owner(secret)
         command = [
             "initdb",
             "--no-sync",
@@ -186,10 +187,10 @@ class PostgresServer:
             "--auth=password",
             "--encoding=UTF8",
             "--no-locale",
-            f"--pgdata={self.directory / 'data'}",
+            f"--pgdata={self.data}",
         ]
         done = subprocess.run(
-            self._as_account(command), cwd=self.directory, env=_environment(), capture_output=True, check=False
+            self.make_command(command), cwd=self.directory, env=_environment(), capture_output=True, check=False
         )
         if done.returncode:
             raise RuntimeError(f"initdb failed:\n{done.stdout.decode()}{done.stderr.decode()}")
@@ -197,20 +198,11 @@ class PostgresServer:
     def _launch(self) -> bool:
         """Return whether the server started; kill it if it does not respond in time."""
         settings = self._settings | {"port": str(self.port), "unix_socket_directories": str(self.directory)}
-        command = ["postgres", "-D", str(self.directory / "data")]
+        command = ["postgres", "-D", str(self.data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         with (self.directory / "log").open("wb") as log:
-            self._process = _spawner.submit(
-                subprocess.Popen,
-                self._as_account(command),
-                cwd=self.directory,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            ).result()
+            self._process = spawn(self.make_command(command), self.directory, log)
         deadline = time.monotonic() + PATIENCE
         while self.running and time.monotonic() < deadline:
             with contextlib.suppress(psycopg.OperationalError):
@@ -220,27 +212,47 @@ class PostgresServer:
         self.kill()
         return False
 
-    def _as_account(self, command: list[str]) -> list[str]:
-        """Return the command to start: not as root, and ending with the test run.
+    def make_command(self, command: list[str]) -> list[str]:
+        """Return the command to start. SIGQUIT makes PostgreSQL end its processes at once."""
+        return wrap_command([str(self.binaries / command[0]), *command[1:]], self._account, "QUIT")
 
-        With the parent-death signal a run that is killed with SIGKILL takes its server along: SIGQUIT makes
-        PostgreSQL end its processes at once. setpriv sets it after the change of user, which would clear it.
-        """
-        command = [str(self._binaries / command[0]), *command[1:]]
-        if shutil.which("setpriv") is None:  # not Linux, hence neither root in a container nor a parent-death signal
-            return command
-        wrapper = ["setpriv", "--pdeathsig", "QUIT"]
-        if self._account:
-            wrapper += [f"--reuid={self._account.pw_uid}", f"--regid={self._account.pw_gid}", "--clear-groups"]
-        return [*wrapper, "--", *command]
-
-    def _change_owner(self, path: Path) -> None:
+    def change_owner(self, path: Path) -> None:
         if self._account:
             os.chown(path, self._account.pw_uid, self._account.pw_gid)
 
 
-def _unprivileged_account() -> pwd.struct_passwd:
-    """Return the account to run PostgreSQL, which refuses to run as root."""
+def spawn(command: list[str], directory: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a server that ends with the test run."""
+    return _spawner.submit(
+        subprocess.Popen,
+        command,
+        cwd=directory,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    ).result()
+
+
+def wrap_command(command: list[str], account: pwd.struct_passwd | None, death_signal: str) -> list[str]:
+    """Return the command to start a server: not as root, and ending with the test run.
+
+    With the parent-death signal a run that is killed with SIGKILL takes its server along. setpriv sets it after the
+    change of user, which would clear it.
+    """
+    if shutil.which("setpriv") is None:  # not Linux, hence neither root in a container nor a parent-death signal
+        return command
+    wrapper = ["setpriv", "--pdeathsig", death_signal]
+    if account:
+        wrapper += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+    return [*wrapper, "--", *command]
+
+
+def unprivileged_account() -> pwd.struct_passwd | None:
+    """Return the account to run a server that refuses to run as root; None if this process is not root."""
+    if os.geteuid() != 0:
+        return None
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)

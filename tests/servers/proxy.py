@@ -102,6 +102,11 @@ class Proxy:
         self.flow_text = asyncio.Event()
         self.flow_text.set()
 
+    async def switch(self, server: PostgresServer) -> None:
+        """Lead every connection to another server from now on, on the same address."""
+        self.server = server
+        await self.cut()
+
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = asyncio.current_task()
         assert link is not None

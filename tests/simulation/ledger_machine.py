@@ -8,7 +8,7 @@ import itertools
 import json
 import sys
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -22,14 +22,18 @@ from postino.engine.job_ledger import JobLedger, StopRun
 from postino.engine.quota_meter import QuotaMeter
 from postino.errors import Conflict
 from postino.rules import settlement
-from postino.rules.ledger import list_uncertain_intents
+from postino.rules.blackout import Blackout
+from postino.rules.ledger import can_be_live, list_uncertain_intents
 from postino.rules.retry import RetryPolicy, Schedule
+from postino.stores.operations.job_actions import replace_payload
 from postino.stores.records import AuditContext, ClaimRequest, JobFilter, NewJob, SettledJob, WorkerInfo
 from postino.stores.store import Store
 from postino.values.event import Cursor, EventType
+from postino.values.gate import Scope
 from postino.values.job import Job, Queue, State
 from postino.values.ledger import IntentEntry, NewIntent
 from postino.values.outcome import Done, Outcome, Reject, Retry
+from postino.values.post import POST
 from postino.values.provider import NEVER, SAME_HANDLE
 from tests.simulation.ledger_network import CALL_POLICY, FakeOutbound, Network, PendingCall
 from tests.simulation.stores import StoresUnderTest
@@ -37,8 +41,9 @@ from tests.simulation.stores import StoresUnderTest
 POLICY = RetryPolicy(max_attempts=3, backoff=Schedule([1, 70]))
 ACT = AuditContext("somebody", "felt like it")
 SECONDS = (1, 4, 6, 20, 100)
-LIVE = (State.PENDING, State.RUNNING, State.UNCERTAIN)
+UNFINISHED = (State.PENDING, State.RUNNING, State.UNCERTAIN)
 REPLIES = ("accepted", "lost", "slowly", "gone", "error", "hangs", "refused", "limited", "unsent")
+GATES = ((Scope.ALL, ""), (Scope.CHANNEL, "net"), (Scope.ACCOUNT, "anna"))
 LONGEST = timedelta(weeks=3)
 ROUNDS = 80
 
@@ -74,6 +79,8 @@ class LedgerMachine(RuleBasedStateMachine):
         self.kinds: dict[UUID, tuple[int, bool]] = {}
         self.runs: list[Run] = []
         self.workers: list[str] = []
+        self.paused: set[tuple[Scope, str]] = set()
+        self.blackouts: dict[tuple[Scope, str], UUID] = {}
         for _ in range(2):
             self.start_worker()
 
@@ -98,9 +105,7 @@ class LedgerMachine(RuleBasedStateMachine):
             job_id = self.new_id()
             self.kinds[job_id] = parts, harmless
             self.network.texts[job_id] = "first"
-            new = NewJob(
-                id=job_id, type="post", channel="net", queue=Queue.DEFAULT, payload=b'"first"', account=account
-            )
+            new = NewJob(id=job_id, type=POST, channel="net", queue=Queue.DEFAULT, payload=b'"first"', account=account)
             self.do(self.store.enqueue([new]))
 
     # Runs
@@ -132,6 +137,7 @@ class LedgerMachine(RuleBasedStateMachine):
         poll = await self.store.poll(worker, heartbeat=True)
         order = ClaimRequest(worker=worker, token=self.new_id(), free=free, poll=poll)
         for job in await self.store.claim(order):
+            assert job.may_be_live or not self.is_held(job), "a pause or a blackout does not hold it"
             circuits = CircuitMonitor(self.store, {}, self.clock, lambda: None)
             meter = QuotaMeter(self.store, {})
             context = CallContext(None, FakeOutbound(), self.clock, self.uptime, lambda: None, circuits, meter)  # type: ignore[arg-type]
@@ -267,7 +273,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(pick=picks, wanted=seldom)
     def cancel(self, pick: int, wanted: bool) -> None:
-        job = self.pick_job(pick, *LIVE)
+        job = self.pick_job(pick, *UNFINISHED)
         if job is not None and wanted:
             with contextlib.suppress(Conflict):
                 self.do(self.store.cancel_job(job.id, ACT))
@@ -275,18 +281,19 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(pick=picks)
     def edit(self, pick: int) -> None:
-        job = self.pick_job(pick, *LIVE)
+        job = self.pick_job(pick, *UNFINISHED)
         text = f"edit {next(self.numbers)}"
         if job is not None:
             with contextlib.suppress(Conflict):
-                self.do(self.store.edit_job(job.id, json.dumps(text).encode(), ACT))
+                self.do(
+                    self.store.driver.transact(replace_payload(job.id, json.dumps(text).encode(), ACT))
+                )  # as edit_post does
                 self.check_nothing_is_live(job)
                 self.network.texts[job.id] = text
 
     def check_nothing_is_live(self, job: Job) -> None:
         """Check that no part is live: every request was refused."""
         assert not any(self.network.find_live_post((job.id, part)) for part in range(1, 4))
-        self.network.departed.discard(job.id)
 
     @rule(pick=picks, at=picks)
     def edit_waiting_job(self, pick: int, at: int) -> None:
@@ -317,18 +324,51 @@ class LedgerMachine(RuleBasedStateMachine):
         self.network.unknown.discard(part)
         return Retry("it is not live")
 
-    @rule(pick=picks, edited=seldom)
-    def replay(self, pick: int, edited: bool) -> None:
+    @rule(pick=picks)
+    def replay(self, pick: int) -> None:
         job = self.pick_job(pick, State.FAILED)
-        text = f"replay {next(self.numbers)}"
         if job is not None:
             with contextlib.suppress(Conflict):
-                self.do(self.store.replay_dead_letter(job.id, json.dumps(text).encode() if edited else None, True, ACT))
-                if edited:
-                    assert not any(part[0] == job.id for part in self.network.live)
-                    self.network.texts[job.id] = text
+                self.do(self.store.replay_dead_letter(job.id, None, True, ACT))
 
     # Invariants
+
+    # Pauses and blackouts
+
+    def is_held(self, job: Job) -> bool:
+        """Return whether a pause or a blackout holds the job as long as nothing of it is out."""
+        return any(name in ("", "net", job.account) for _, name in (*self.paused, *self.blackouts))
+
+    @rule(gate=st.sampled_from(GATES), pauses=st.booleans())
+    def close_gate(self, gate: tuple[Scope, str], pauses: bool) -> None:
+        if pauses:
+            self.do(self.store.pause(*gate, ACT))
+            self.paused.add(gate)
+        elif gate not in self.blackouts:
+            start, window = time(0), self.new_id()
+            scope, name = gate
+            self.do(
+                self.store.add_blackout(
+                    Blackout(id=window, scope=scope, name=name, start=start, end=start, timezone="UTC"), ACT
+                )
+            )
+            self.blackouts[gate] = window
+
+    @precondition(lambda self: self.paused or self.blackouts)
+    @rule()
+    def open_gates(self) -> None:
+        for gate in self.paused:
+            self.do(self.store.resume(*gate, ACT))
+        for window in self.blackouts.values():
+            self.do(self.store.remove_blackout(window, ACT))
+        self.paused.clear()
+        self.blackouts.clear()
+
+    open_gates_soon = open_gates
+
+    @invariant()
+    def every_job_is_reachable(self) -> None:
+        assert self.do(self.store.unreachable_jobs()) == []
 
     @invariant()
     def no_post_is_live_twice(self) -> None:
@@ -344,11 +384,11 @@ class LedgerMachine(RuleBasedStateMachine):
     def check(self, job: Job) -> None:
         out = [part for part in self.network.live if part[0] == job.id]
         ledger = self.do(self.store.ledger(job.id))
-        assert job.may_be_live or job.id not in self.network.departed
+        assert job.may_be_live or not out
         match job.state:
             case State.COMPLETED:
                 assert len(out) == self.kinds[job.id][0]
-                remote_ids = {fact.receipt.remote_id for fact in ledger.receipts if fact.receipt}
+                remote_ids = {entry.receipt.remote_id for entry in ledger.receipts if entry.receipt}
                 assert remote_ids == {self.network.find_live_post(part) for part in out}
             case State.CANCELLED:
                 assert not out
@@ -358,6 +398,7 @@ class LedgerMachine(RuleBasedStateMachine):
             case State.UNCERTAIN:
                 assert job.run_at is not None or job.token is None
         if not job.state.is_final:
+            assert job.may_be_live == can_be_live(ledger)
             assert (job.lookup_at is not None) == bool(list_uncertain_intents(ledger))
 
     def teardown(self) -> None:
@@ -370,16 +411,17 @@ class LedgerMachine(RuleBasedStateMachine):
     def finish_everything(self) -> None:
         """Check that every job ends once faults stop and people resolve their jobs."""
         self.do(self.end(list(self.runs)))
+        self.open_gates()
         self.do(self.replace_workers())
         self.network.ready = True
         for _ in range(ROUNDS):
-            if self.pick_job(0, *LIVE) is None:
+            if self.pick_job(0, *UNFINISHED) is None:
                 break
             self.clock.now += timedelta(minutes=10)
             self.do(self.run_without_faults())
             self.every_job_is_claimed_or_scheduled_or_listed()
             self.no_post_is_live_twice()
-        assert self.pick_job(0, *LIVE) is None, "never finished"
+        assert self.pick_job(0, *UNFINISHED) is None, "never finished"
         events = self.do(self.store.events(Cursor(), 10_000))
         assert EventType.DUPLICATED not in {event.type for event in events}
 

@@ -24,7 +24,7 @@ from postino.values.provider import (
 )
 
 CALL_POLICY = CallPolicy(
-    timeout=timedelta(seconds=10), visibility=timedelta(seconds=20), send_within=timedelta(seconds=5)
+    timeout=timedelta(seconds=10), listing_delay=timedelta(seconds=20), send_within=timedelta(seconds=5)
 )
 ARRIVES = {"accepted", "lost", "slowly", "error", "hangs"}
 Part = tuple[UUID, int]
@@ -63,7 +63,7 @@ class FakeSession:
 
 
 class FakeOutbound:
-    def open(self, *, timeout: timedelta, may_send: MaySend, visible: bool, secrets: Any, public: bool) -> Any:
+    def open(self, *, may_send: MaySend, **_: Any) -> Any:
         return FakeSession(may_send)
 
 
@@ -76,7 +76,6 @@ class Network:
     ready: bool = True
     pending_calls: list[PendingCall] = field(default_factory=list)
     live: dict[Part, list[LivePost]] = field(default_factory=dict)
-    departed: set[UUID] = field(default_factory=set)
     unknown: set[Part] = field(default_factory=set)  # sent, without a response
     texts: dict[UUID, str] = field(default_factory=dict)  # the text of each job, as last edited
 
@@ -92,7 +91,7 @@ class Network:
         return await self.wait_for_move("send", part, text, http.http.may_send, harmless)
 
     async def find(self, http: Any, intent: Intent, part: Part, text: str, harmless: bool) -> Any:
-        quarantine = CALL_POLICY.timeout + CALL_POLICY.visibility
+        quarantine = CALL_POLICY.timeout + CALL_POLICY.listing_delay
         assert self.now() >= intent.send_before_at + quarantine - timedelta(milliseconds=1), (
             "a lookup before the end of the quarantine"
         )
@@ -151,14 +150,13 @@ class Network:
         if not pending.harmless:
             assert pending.part not in self.unknown, "sent again while the first may be live"
             assert pending.part not in self.live, "sent again although it is live"
-        self.departed.add(job_id)
         self.unknown.add(pending.part)
 
     def record_arrival(self, pending: PendingCall, *, late: bool) -> None:
         posts = self.live.setdefault(pending.part, [])
         if posts and pending.harmless:
             return  # the network treats it as the same post
-        delay = CALL_POLICY.timeout + CALL_POLICY.visibility if late else timedelta(0)
+        delay = CALL_POLICY.timeout + CALL_POLICY.listing_delay if late else timedelta(0)
         job_id, number = pending.part
         posts.append(LivePost(pending.text, f"{job_id.int % 10_000}/{number}/{len(posts)}", self.now() + delay))
 

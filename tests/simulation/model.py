@@ -135,17 +135,18 @@ class Model:
     def list_in_state(self, *states: State) -> list[Entry]:
         return [entry for entry in self.jobs.values() if entry.state in states]
 
-    def can_run(self, entry: Entry) -> bool:
-        """Return whether the job is due and no gate blocks it; caps and lanes are checked elsewhere.
-
-        A pause does not block a started job.
-        """
+    def is_paused(self, entry: Entry) -> bool:
+        """Return whether a pause holds the job: it does not hold a started job."""
         gates = {(Scope.ALL, ""), (Scope.QUEUE, entry.queue.label), (Scope.CHANNEL, entry.channel)}
         gates |= {(Scope.BRAND, entry.brand)} if entry.brand is not None else set()
         gates |= {(Scope.ACCOUNT, entry.account)} if entry.account is not None else set()
+        return not entry.started and bool(gates & self.paused)
+
+    def can_run(self, entry: Entry) -> bool:
+        """Return whether the job is due and no gate blocks it; caps and lanes are checked elsewhere."""
         waiting = entry.state in (State.PENDING, State.UNCERTAIN)
         due = entry.run_at is not None and entry.run_at <= self.now
-        return waiting and due and (entry.started or not gates & self.paused)
+        return waiting and due and not self.is_paused(entry)
 
     def list_under_way(self) -> list[Entry]:
         """Return the running jobs, and those whose request may still arrive although the worker is dead."""
@@ -264,9 +265,9 @@ class Model:
         self.low_was_moved = False
 
     def send(self, job: Job, within: timedelta) -> bool:
-        """Record an intent to send; return whether the claim is still valid."""
+        """Record an intent to send; return whether the claim is still valid and no pause holds the job."""
         entry = self.jobs[job.id]
-        if entry.token != job.token or entry.state is not State.RUNNING:
+        if entry.token != job.token or entry.state is not State.RUNNING or self.is_paused(entry):
             return False
         entry.may_be_live = True
         entry.lookup_at = max(self.now + within, entry.lookup_at or self.now)

@@ -54,7 +54,7 @@ OWNERS: tuple[Owner, ...] = (
 )  # fmt: skip
 WORKERS = ("w1", "w2", "w3")
 SECONDS = (0.0005, 1, 30, 61, 3600, 2 * 86400)
-SEND_WITHIN, SETTLES_WITHIN = 5.0, 25.0
+SEND_WITHIN, LOOKUP_DELAY = 5.0, 25.0
 GATES = [
     (Scope.ALL, ""),
     *((Scope.QUEUE, queue.label) for queue in Queue),
@@ -93,7 +93,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.places: list[Place] = []
         self.enqueued: list[NewJob] = []
         self.claims: list[Job] = []
-        self.marks: dict[str, dict[tuple[str, Queue], datetime]] = {worker: {} for worker in WORKERS}
+        self.marks: dict[str, dict[tuple[str, str, Queue], datetime]] = {worker: {} for worker in WORKERS}
         world.on_all(lambda side: side.empty())
         for worker in WORKERS:
             self.register(worker)
@@ -193,7 +193,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Claim with one free slot, which detects wasted slots."""
         self.claim(worker, 1, False)
 
-    def take(self, worker: str, free: int, marks: dict[tuple[str, Queue], datetime]) -> list[Job]:
+    def take(self, worker: str, free: int, marks: dict[tuple[str, str, Queue], datetime]) -> list[Job]:
         token = self.new_id()
         low_is_running = self.model.holds_low(worker)
         if worker in self.model.workers:
@@ -217,7 +217,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.claims += claimed
         for job in claimed:
             if job.lane is None and job.run_at is not None:
-                line = job.channel, job.queue
+                line = job.channel, job.type, job.queue
                 self.marks[worker][line] = max(job.run_at, self.marks[worker].get(line, job.run_at))
         return claimed
 
@@ -296,10 +296,10 @@ class StoreMachine(RuleBasedStateMachine):
         unsent = self.list_unsent()
         job = unsent[pick % len(unsent)]
         self.tick()
-        within = {"send_within": SEND_WITHIN, "settles_within": SETTLES_WITHIN}
+        within: dict[str, Any] = {"send_within": SEND_WITHIN, "lookup_delay": LOOKUP_DELAY}
         intent = NewIntent(job_id=job.id, token=job.token, step="post", position=0, number=1, **within)
         (entry,) = self.world.agree(lambda store: store.record_intents([intent]))
-        assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + SETTLES_WITHIN))
+        assert (entry is not None) is self.model.send(job, timedelta(seconds=SEND_WITHIN + LOOKUP_DELAY))
         self.update_running(job, may_be_live=True, lookup_at=self.model.jobs[job.id].lookup_at)
 
     send_more = send
@@ -312,8 +312,10 @@ class StoreMachine(RuleBasedStateMachine):
         in_doubt = self.list_in_doubt()
         job_id = in_doubt[pick % len(in_doubt)].id
         receipt = Receipt(remote_id=str(job_id))
-        fact = ReceiptEntry(step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt)
-        self.world.agree(lambda store: store.record_receipt(job_id, fact))
+        entry = ReceiptEntry(
+            step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt
+        )
+        self.world.agree(lambda store: store.record_receipt(job_id, entry))
         self.model.receive_response(job_id)
         for job in self.list_held():
             if job.id == job_id:
@@ -340,7 +342,7 @@ class StoreMachine(RuleBasedStateMachine):
         orphans = self.model.remove_workers(heartbeats)
         times = {entry.id: self.instant(0) for entry in orphans}
 
-        def decide(job: Job, now: datetime, suspected: bool = True) -> Settlement:
+        def decide(job: Job, now: datetime, is_suspect: bool = True) -> Settlement:
             decided = settlement.rescue_job(job, now)
             if decided.run_at is None:
                 return decided
@@ -502,6 +504,10 @@ class StoreMachine(RuleBasedStateMachine):
             self.check_job(job)
             is_held = job.state is State.RUNNING and job.token and job.claimed_by
             assert job.state.is_final or is_held or job.run_at or job.state is State.UNCERTAIN, f"forgotten: {job}"
+
+    @invariant()
+    def every_job_is_reachable(self) -> None:
+        assert self.world.on_all(lambda side: side.store.unreachable_jobs()) == [[] for _ in self.world.sides]
 
     @invariant()
     def all_runnable_jobs_can_be_claimed(self) -> None:

@@ -122,7 +122,7 @@ def sqlite_side(path: Path, clock: Clock) -> StoreUnderTest:
         connection = apsw.Connection(str(path))
         try:
             names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'postino%'")
-            tables = [name for (name,) in names if name != "postino_migrations"]
+            tables = [name for (name,) in names if name.removeprefix("postino_") not in KEPT]
             with connection:
                 for table in tables:
                     connection.execute(f"DELETE FROM {table}")
@@ -144,8 +144,9 @@ def postgres_side(url: str, clock: Clock) -> StoreUnderTest:
     return StoreUnderTest("PostgreSQL", Store(driver), empty)
 
 
+KEPT = ("migrations", "database_state")
 TABLES = """
 SELECT relname AS name FROM pg_class
 WHERE relnamespace = 'postino'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-  AND relname <> 'migrations'
+  AND relname NOT IN ('migrations', 'database_state')
 """

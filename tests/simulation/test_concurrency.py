@@ -98,7 +98,7 @@ async def busy_worker(store: Store, name: str, chance: random.Random, log: Actio
                     held = []
                 # else it goes on with what it held, and is refused where a rescuer came first
             case "rescue":
-                await store.rescue({}, lambda job, now, suspected: settlement.release_job(job, now))
+                await store.rescue({}, lambda job, now, is_suspect: settlement.release_job(job, now))
             case "cancel" if log.put:
                 await cancel(store, chance.choice(sorted(log.put)), log)
     await settle(store, [(job, Done()) for job in held], log)
@@ -167,7 +167,7 @@ async def watch(store: Store, over: asyncio.Event) -> int:
 
 async def drain(store: Store, log: ActionLog) -> None:
     """Complete all remaining jobs with one worker, until three claims in a row are empty."""
-    await store.rescue({}, lambda job, now, suspected: settlement.release_job(job, now))
+    await store.rescue({}, lambda job, now, is_suspect: settlement.release_job(job, now))
     await store.register_worker(WorkerInfo(id="last", host="here", pid=1))
     empty = 0
     while empty < 3:

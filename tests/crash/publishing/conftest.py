@@ -7,6 +7,7 @@ import pytest
 
 from tests.crash.publishing.harness import PublishingHarness, open_harness
 from tests.crash.publishing.oracle import Oracle
+from tests.crash.verdict import list_unreachable
 
 
 @pytest.fixture(scope="session")
@@ -26,4 +27,5 @@ async def harness(
     oracle.remove_faults()  # what another test left behind befalls nobody here
     async with open_harness(forker_address, tmp_path, database_url, oracle) as harness:
         yield harness
+        assert await list_unreachable(harness.app.store) == []
         record_property("kills", harness.kills)

@@ -24,9 +24,10 @@ VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 # Endpoints that no publish calls; the sweep fails if one does.
 UNUSED = frozenset({"refreshSession", "createRecord", "listRecords", "status", "instance", "getMe", "getChat"})
 # Endpoints that only lookups call.
-LOOKED_AT = frozenset({"getRecord", "account_statuses", "status_source"})
+LOOKED_AT = frozenset({"getRecord", "account_statuses", "status_source", "nodeinfo_links", "nodeinfo"})
 LOOKED_INTO = frozenset({"status_source"})  # called only if a lookup found a post
-SIGN_INS = frozenset({"createSession"})  # called before the network knows the account: the first caller meets the fault
+ASKED_ONCE = frozenset({"nodeinfo_links", "nodeinfo"})  # called by each worker's first lookup that found none
+UNSIGNED = ASKED_ONCE | {"createSession"}  # called without an account: the first caller meets the fault
 UNNAMED = frozenset({"verify_credentials"})  # called for accounts without a known remote id
 PICTURED = {"uploadBlob": "picture", "media": "picture", "media_status": "picture", "sendPhoto": "picture",
             "sendMediaGroup": "pictures"}  # fmt: skip
@@ -105,7 +106,7 @@ def list_fault_cases() -> list[FaultCase]:
 def make_fault_cases(network: str, fault: Fault) -> Iterator[FaultCase]:
     """Yield the cases of a fault: a lookup happens only after a lost response, with and without a live post."""
     shape = get_shape(network, PICTURED.get(fault.endpoint, "plain"))
-    if fault.name == "invisible" or fault.endpoint in LOOKED_AT:
+    if fault.name == "invisible" or fault.endpoint in LOOKED_AT - ASKED_ONCE:
         yield FaultCase(shape, (fault, Fault(shape.visible, LOST_RESPONSE)))
     if fault.endpoint in LOOKED_AT - LOOKED_INTO:
         yield FaultCase(shape, (fault, Fault(shape.visible, LOST_REQUEST)))

@@ -4,9 +4,10 @@ import asyncio
 import json
 import secrets
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,15 +16,16 @@ from postino import Postino
 from postino.publishing.post_request import PostRequest
 from postino.values.post import StoredAccount, StoredPost
 from tests.crash.evidence import lines, read_log_tail
-from tests.crash.publishing.faults import SIGN_INS, Fault
+from tests.crash.publishing.faults import UNSIGNED, Fault
 from tests.crash.publishing.oracle import Oracle
 from tests.crash.publishing.post_shapes import Shape, get_shape
 from tests.crash.publishing.program import settings
+from tests.crash.publishing.turns import Turns
 from tests.crash.sql import SqlConnection, to_uuid
 from tests.crash.workers import Process, Workers, open_workers
 
-IN_TIME = 20.0  # seconds that a worker may take to reach its crash point on a busy machine
-FOR_EVER = 30.0  # a lease so long that a short-lived worker rescues no jobs
+IN_TIME = 60.0  # seconds that a worker may take to reach its crash point on a busy machine
+FOR_EVER = 2 * IN_TIME  # a lease so long that a short-lived worker rescues no jobs
 MOVING = "SELECT count(*) FROM postino.jobs WHERE NOT (state = 'uncertain' AND run_at IS NULL)"
 HELD = """
 SELECT job.id FROM postino.jobs AS job JOIN postino.workers AS worker ON worker.id = job.claimed_by
@@ -33,7 +35,11 @@ WHERE job.state = 'running' AND worker.pid = {pid}
 
 @dataclass(frozen=True, slots=True)
 class AcceptedPost:
-    """An accepted post: its account, and the texts that must be live once each."""
+    """An accepted post: its account, and the texts that must be live once each, not before `due_at`.
+
+    None of them may be live if it was cancelled. Where a restored backup lost an edit, the edited texts may be live
+    instead.
+    """
 
     id: UUID
     shape: Shape
@@ -41,6 +47,14 @@ class AcceptedPost:
     parts: tuple[str, ...]
     about: str
     faults: tuple[int, ...] = ()
+    due_at: datetime | None = None
+    cancelled: bool = False
+    lost_texts: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def versions(self) -> tuple[tuple[str, ...], ...]:
+        """Return the texts of all parts, with those that may be live instead."""
+        return (self.parts, *self.lost_texts)
 
 
 class PublishingHarness:
@@ -50,9 +64,13 @@ class PublishingHarness:
         self.oracle = oracle
         self.sql = sql
         self.posts: list[AcceptedPost] = []
+        self.forgotten: dict[UUID, AcceptedPost] = {}  # accepted after a backup that was put back
+        self.restored: set[UUID] = set()  # in a backup that was put back
+        self.restored_at: datetime | None = None
+        self.turns = Turns()
         self.kills = 0
 
-    async def open_account(self, network: str, *, named: bool = True) -> StoredAccount:
+    async def open_account(self, network: str, *, named: bool = True, brand: str | None = None) -> StoredAccount:
         """Open an account; with `named`, Postino knows its remote id."""
         known = await asyncio.to_thread(self.oracle.open_account, network)
         return await self.app.accounts.add(
@@ -60,6 +78,7 @@ class PublishingHarness:
             known["handle"],
             known["credentials"],
             base_url=f"sandbox:/{network}",
+            brand=brand,
             remote_id=known["remote_id"] if named else None,
         )
 
@@ -78,7 +97,8 @@ class PublishingHarness:
         unique_text = text or f"{shape}, {about}, {secrets.token_hex(4)}"
         content = shape.content(unique_text, self.oracle.url)
         [scheduled] = await self.app.posts.schedule(PostRequest(content=content, accounts=(account.id,), **wish))
-        posted = AcceptedPost(scheduled.post.job.id, shape, account, shape.texts(unique_text), about, fault_ids)
+        parts = shape.texts(unique_text)
+        posted = AcceptedPost(scheduled.post.job.id, shape, account, parts, about, fault_ids, wish.get("at"))
         self.posts.append(posted)
         return posted
 
@@ -89,21 +109,40 @@ class PublishingHarness:
             AcceptedPost(post.job.id, shape, account, shape.texts(json.loads(post.content)["body"]), about)
         )
 
+    def find(self, post_id: UUID) -> AcceptedPost:
+        return next(posted for posted in self.posts if posted.id == post_id)
+
+    def change(self, posted: AcceptedPost, **changes: Any) -> None:
+        """Record what an accepted act changes about a post."""
+        if posted.id in self.restored and "parts" in changes:  # it may have been published, unknown to the backup
+            changes["lost_texts"] = (*posted.lost_texts, posted.parts)
+        self.posts = [replace(it, **changes) if it.id == posted.id else it for it in self.posts]
+
+    def go_back(self, then: Sequence[AcceptedPost]) -> None:
+        """Record that a backup was put back which was made when these posts were accepted."""
+        latest = self.forgotten | {posted.id: posted for posted in self.posts}
+        self.posts = [forget_changes(posted, latest[posted.id]) for posted in then]
+        self.restored = {posted.id for posted in then}
+        self.forgotten = {it: posted for it, posted in latest.items() if it not in self.restored}
+        self.restored_at = datetime.now(UTC)
+        self.sql.reopen()
+
     async def add_fault(self, network: str, fault: Fault, handle: str | None = None) -> int:
         """Add a fault for the next call of this account, or of any account."""
-        whose = None if fault.endpoint in SIGN_INS else handle
+        whose = None if fault.endpoint in UNSIGNED else handle
         return await asyncio.to_thread(self.oracle.fail, network, fault.endpoint, fault.name, whose, fault.params)
 
     async def start(self, *, crash: str = "", **order: Any) -> Process:
         return await self.workers.start(crash=crash, publishes=True, **{"sandbox": self.oracle.url} | order)
 
     async def has_died(self, process: Process, unless: Callable[[], Awaitable[bool]]) -> bool:
-        """Return whether the process ended before the other condition became true."""
+        """Return whether the process died at its crash point; stop it if the other condition becomes true first."""
         async with asyncio.timeout(IN_TIME):
             while await process.wait(0.05) is None:
                 if await unless():
-                    return await process.wait(0.05) is not None
-        return True
+                    process.signal(signal.SIGTERM)  # it may still reach its crash point
+                    break
+            return await process.ended == -signal.SIGKILL
 
     async def expect_death(self, victim: Process, crash: str) -> None:
         code = await victim.wait(IN_TIME)
@@ -138,6 +177,14 @@ class PublishingHarness:
         """Count the posts that have not ended and do not wait for a person."""
         [[count]] = self.sql.ask(MOVING)
         return int(count)
+
+
+def forget_changes(then: AcceptedPost, now: AcceptedPost) -> AcceptedPost:
+    """Return a post after its changes were lost: what was published before that stays."""
+    texts = dict.fromkeys([*then.lost_texts, *now.versions])
+    texts.pop(then.parts, None)
+    due_at = min(then.due_at, now.due_at) if then.due_at and now.due_at else None
+    return replace(then, due_at=due_at, lost_texts=(*texts,))
 
 
 @asynccontextmanager

@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-import secrets
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from postino.errors import StoreUnreachable
@@ -14,6 +14,8 @@ from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.post_shapes import NETWORKS, SHAPES
 
 ACCOUNTS = 12  # of each network: an account's posts go out one at a time
+BRANDS = 3
+LATER = 1.5  # seconds until a scheduled post is due, at most
 MOST_MOVING = 60
 TOGETHER = 12
 EVERY = 0.1
@@ -48,29 +50,37 @@ class Load:
 
     async def prepare(self) -> None:
         for network in NETWORKS:
-            self.accounts[network] = [await self.harness.open_account(network) for _ in range(ACCOUNTS)]
+            self.accounts[network] = [
+                await self.harness.open_account(network, brand=f"brand {number % BRANDS}") for number in range(ACCOUNTS)
+            ]
         for fault, rate, params in FAULTS:
             await asyncio.to_thread(self.harness.oracle.fail_often, fault, rate, params)
 
     async def post_repeatedly(self) -> None:
         """Schedule posts until closed. It is never cancelled during a post, which might be accepted unnoticed."""
         while not self.closed:
-            if await asyncio.to_thread(self.harness.count_moving) < MOST_MOVING:
-                for _ in range(self.chance.randint(1, TOGETHER)):
-                    await self.post()
+            async with self.harness.turns.share():
+                if await asyncio.to_thread(self.harness.count_moving) < MOST_MOVING:
+                    for _ in range(self.chance.randint(1, TOGETHER)):
+                        await self.post()
             await asyncio.sleep(EVERY)
 
     async def post(self) -> None:
         shape = self.chance.choice(SHAPES)
         account = self.chance.choice(self.accounts[shape.network])
-        key = secrets.token_hex(8)
+        key = f"{self.chance.getrandbits(64):016x}"
+        # A blackout would refuse a post that is neither scheduled nor allowed to ignore it.
+        wish: dict[str, Any] = {"allow_blackout": True}
+        if self.chance.random() < 0.7:
+            wish = {"at": datetime.now(UTC) + timedelta(seconds=self.chance.uniform(0, LATER))}
         await self.repeat_until_done(
-            lambda: self.harness.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key)
+            lambda: self.harness.post(shape, "in chaos", account=account, text=f"{shape} {key}", key=key, **wish)
         )
 
     async def replay_repeatedly(self) -> None:
         while True:
-            await self.repeat_until_done(self.replay)
+            async with self.harness.turns.share():
+                await self.repeat_until_done(self.replay)
             await asyncio.sleep(PERSON_EVERY)
 
     async def replay(self) -> None:

@@ -25,6 +25,7 @@ class LivePost:
     text: str
     kind: str = "post"
     reply_to: str | None = None
+    published_at: str = ""
 
 
 class Oracle:

@@ -31,10 +31,15 @@ PATIENCE = 0.02  # of the networks' own time-outs, which are half a minute
 SEND_WITHIN = 0.5
 AGAIN = {"base": 0.2, "factor": 1, "max": 0.2}
 MOST_ATTEMPTS = 12
+# A sweep kills hundreds of workers with long leases: their posts keep their slots, and must not become overdue.
+CAP = 10_000  # of each network
+TIME_LIMIT = 3600.0
 
 
 def settings(order: dict[str, Any]) -> Config:
-    again = ChannelConfig(max_attempts=order.get("attempts", MOST_ATTEMPTS), retry_backoff=AGAIN)
+    attempts = order.get("attempts", MOST_ATTEMPTS)
+    limit = order.get("time_limit", TIME_LIMIT)
+    channel = ChannelConfig(max_attempts=attempts, retry_backoff=AGAIN, cap=CAP, time_limit=limit)
     return Config(
         data_dir=Path(order["folder"]),
         database=DatabaseConfig(url=order["url"]),
@@ -50,7 +55,7 @@ def settings(order: dict[str, Any]) -> Config:
             timeout_factor=order.get("patience", PATIENCE), send_within=order.get("send_within", SEND_WITHIN)
         ),
         sandbox=SandboxConfig(url=order["sandbox"]),
-        channels=dict.fromkeys(load_built_in().providers, again),
+        channels=dict.fromkeys(load_built_in().providers, channel),
     )
 
 
@@ -76,6 +81,9 @@ async def call(order: dict[str, Any]) -> None:
 
 
 async def work(order: dict[str, Any]) -> None:
+    """Run a worker, on the machine with this state directory, until SIGTERM."""
+    if "state_dir" in order:
+        os.environ["POSTINO_STATE_DIR"] = order["state_dir"]
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     mastodon.POLL_EVERY = timedelta(seconds=0.15)  # between two polls of an uploaded image

@@ -14,6 +14,8 @@ class Results:
     ends: dict[str, int]  # by the network's grade and the post's state
     asked: list[str]  # why a person must decide although the network has a lookup
     replayed: int  # by a person, because three workers had died under them
+    acts: dict[str, int]  # of users and operators
+    forgotten: int  # posts accepted after a backup that was put back
     unanswered: int  # calls while a frozen process held the database; they were repeated
     rescues: int
     checks: int
@@ -37,6 +39,7 @@ def rows(runs: Mapping[str, Results]) -> list[tuple[str, Sequence[float]]]:
     every = list(runs.values())
     ends = sorted({end for figures in every for end in figures.ends})
     excuses = sorted({excuse for figures in every for excuse in figures.asked})
+    acts = sorted({act for figures in every for act in figures.acts})
     return [
         *((ending, [figures.endings[ending] for figures in every]) for ending in every[0].endings),
         ("posts accepted", [figures.posts for figures in every]),
@@ -44,6 +47,8 @@ def rows(runs: Mapping[str, Results]) -> list[tuple[str, Sequence[float]]]:
         *((f"  {excuse}", [figures.asked.count(excuse) for figures in every]) for excuse in excuses),
         ("rescues", [figures.rescues for figures in every]),
         ("replayed by a person", [figures.replayed for figures in every]),
+        ("posts forgotten with a restore", [figures.forgotten for figures in every]),
+        *((act, [figures.acts.get(act, 0) for figures in every]) for act in acts),
         ("calls without a response", [figures.unanswered for figures in every]),
         ("invariant checks", [figures.checks for figures in every]),
         ("longest takeover, seconds", [figures.longest_takeover for figures in every]),

@@ -16,6 +16,7 @@ TAKEN_OVER = ("rescue.before", "rescue.after", "mark_suspect.before", "mark_susp
 ON_THE_WAY_OUT = ("unregister_worker.before", "unregister_worker.after")
 TOO_MANY = ("start_cooldown.before", "start_cooldown.after")
 OUT_OF_REACH = ("release_quota.before", "release_quota.after", "record_response.before", "record_response.after")
+TAKING_LONG = ("extend_deadline.before", "extend_deadline.after")
 ASKED_FOR = ("create_posts.before", "create_posts.after")
 TWICE = (1, 2)  # a caller schedules with a key, then without one
 IN_THE_THICK_OF_IT = "record_receipt.before:4"
@@ -52,6 +53,17 @@ async def test_worker_killed_while_it_stops_leaves_its_posts_to_the_next(
         await wait_until_under_way(harness, posts)
         victim.signal(signal.SIGTERM)
         await harness.expect_death(victim, crash)
+    await sweep.finish()
+    await sweep.check()
+
+
+@pytest.mark.crash
+async def test_worker_killed_while_it_extends_a_deadline_leaves_its_post_to_the_next(
+    harness: PublishingHarness,
+) -> None:
+    sweep, picture = Sweep(harness), get_shape("bluesky", "picture")
+    for crash in TAKING_LONG:
+        await sweep.kill(picture, crash, Fault("uploadBlob", "slow", {"seconds": 0.5}), time_limit=0.2)
     await sweep.finish()
     await sweep.check()
 

@@ -10,8 +10,10 @@ import apsw
 import pytest
 
 from postino import Postino, State
+from postino.publishing.vault_keys import list_bound_values
 from postino.values.post import StoredAccount
 from postino.values.provider import PromiseClass
+from postino.vault.vault import make_vault
 from tests.crash.publishing.faults import INVISIBLE_SECONDS, LOST_RESPONSE, Fault
 from tests.crash.publishing.harness import PublishingHarness
 from tests.crash.publishing.oracle import LivePost, Oracle
@@ -34,7 +36,7 @@ def faults(network: str, fault_case: str) -> list[Fault]:
 def publish_by_hand(app: Postino, oracle: Oracle, account: StoredAccount, text: str) -> LivePost:
     """Publish a post by hand, with the app of the network."""
     body: dict[str, Any]
-    known = app.accounts.vault.open(account.sealed, account.id)
+    known = make_vault(app.vault_keys.source.read()).open(account.sealed, account.id, list_bound_values(account))
     before = len(oracle.list_live_posts())
     match account.network:
         case "mastodon":

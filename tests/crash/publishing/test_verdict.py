@@ -1,6 +1,7 @@
 """The verdict detects each kind of violation."""
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -129,3 +130,56 @@ async def test_unrequested_and_duplicated_posts_are_detected(published_post: Acc
     assert len(list(find_unrequested([published_post], evidence))) == 1
     evidence.events[published_post.id][EventType.DUPLICATED] += 1
     assert len(list(find_duplicates([published_post], evidence))) == 1
+
+
+async def test_a_live_post_that_was_cancelled_is_detected(
+    published_post: AcceptedPost, job: Job, evidence: Evidence
+) -> None:
+    posted = replace(published_post, cancelled=True)
+    cancelled = replace(job, state=State.CANCELLED)
+    nothing = replace(evidence, live={place(posted, part): [] for part in posted.parts})
+    assert list(find_wrong_ends(posted, job, evidence)), "published although it was cancelled"
+    assert list(find_contradictions(posted, cancelled, evidence)), "cancelled, and out there"
+    assert list(find_wrong_ends(published_post, cancelled, nothing)), "nobody cancelled it"
+    assert not list(find_wrong_ends(posted, cancelled, nothing))
+    assert not list(find_contradictions(posted, cancelled, nothing))
+
+
+async def test_a_post_published_before_its_time_is_detected(
+    published_post: AcceptedPost, job: Job, evidence: Evidence
+) -> None:
+    published_at = datetime.fromisoformat(evidence.live[place(published_post, published_post.parts[0])][0].published_at)
+    late = replace(published_post, due_at=published_at + timedelta(seconds=1))
+    assert list(find_contradictions(late, job, evidence))
+    assert not list(find_contradictions(replace(published_post, due_at=published_at), job, evidence))
+
+
+async def test_only_the_last_accepted_text_may_be_live(published_post: AcceptedPost, evidence: Evidence) -> None:
+    edited = replace(published_post, parts=("edited", "edited (2)"))
+    assert len(list(find_unrequested([edited], evidence))) == 2, "the old text is out there"
+
+
+async def test_text_that_a_restore_lost_may_be_live_instead_but_not_too(
+    harness: PublishingHarness, published_post: AcceptedPost, evidence: Evidence
+) -> None:
+    then = replace(published_post, parts=("before", "before (2)"))
+    harness.go_back([then])
+    [posted] = harness.posts
+    assert (posted.parts, posted.lost_texts) == (then.parts, (published_post.parts,))
+    assert not list(find_unrequested([posted], evidence))
+    assert not list(find_duplicates([posted], evidence))
+    again = LivePost(0, THREAD.network, posted.account.handle, "another", "before")
+    evidence.live[place(posted, "before")].append(again)
+    assert len(list(find_duplicates([posted], evidence))) == 1, "both versions are out there"
+
+
+async def test_post_that_a_restore_forgot_is_live_at_most_once(
+    harness: PublishingHarness, published_post: AcceptedPost
+) -> None:
+    harness.go_back([])
+    assert (harness.posts, [*harness.forgotten]) == ([], [published_post.id])
+    assert (await judge(harness)).violations == []
+    publish_by_hand(harness.app, harness.oracle, published_post.account, published_post.parts[0])
+    assert len((await judge(harness)).duplicates) == 1
+    harness.go_back([published_post])
+    assert (harness.posts, harness.forgotten) == ([published_post], {}), "a newer backup knows it again"

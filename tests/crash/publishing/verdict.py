@@ -4,6 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from postino.values.provider import PromiseClass
 from tests.crash.publishing.harness import AcceptedPost, PublishingHarness
 from tests.crash.publishing.oracle import LivePost
 from tests.crash.sql import to_uuid
+from tests.crash.verdict import list_unreachable
 
 EVENTS = "SELECT job_id, type FROM postino.events WHERE job_id IS NOT NULL"
 HOLDS = "SELECT channel, account, remote_id, job_id FROM postino.remote_ids"
@@ -22,6 +24,7 @@ END_EVENTS = {
     State.COMPLETED: EventType.COMPLETED,
     State.FAILED: EventType.FAILED,
     State.UNCERTAIN: EventType.UNCERTAIN,
+    State.CANCELLED: EventType.CANCELLED,
 }  # the event that each end needs
 Place = tuple[str, str, str]  # network, account, text
 
@@ -53,6 +56,7 @@ class Evidence:
     held: dict[tuple[str, str, str], UUID]
     letters: set[UUID]
     listed: set[UUID]
+    restored_at: datetime | None = None  # when a backup was put back for the last time
 
 
 async def judge(harness: PublishingHarness, by_hand: Sequence[LivePost] = ()) -> Verdict:
@@ -71,13 +75,16 @@ async def judge(harness: PublishingHarness, by_hand: Sequence[LivePost] = ()) ->
         verdict.wrong += find_contradictions(posted, job, evidence)
         if job.state is State.UNCERTAIN and posted.shape.grade is not PromiseClass.D:
             verdict.left_to_person[posted.id] = job
-    verdict.duplicates += find_duplicates(harness.posts, evidence)
-    verdict.wrong += find_unrequested(harness.posts, evidence)
+    every = [*harness.posts, *harness.forgotten.values()]
+    verdict.duplicates += find_duplicates(every, evidence)
+    verdict.wrong += find_unrequested(every, evidence)
+    verdict.wrong += await list_unreachable(harness.app.store)
     return verdict
 
 
 async def read_evidence(harness: PublishingHarness, by_hand: Sequence[LivePost]) -> Evidence:
-    accounts = {(posted.shape.network, posted.account.handle) for posted in harness.posts}
+    every = [*harness.posts, *harness.forgotten.values()]
+    accounts = {(posted.shape.network, posted.account.handle) for posted in every}
     live: dict[Place, list[LivePost]] = defaultdict(list)
     for one in harness.oracle.list_live_posts():
         if (one.network, one.account) in accounts and one not in by_hand:
@@ -88,15 +95,21 @@ async def read_evidence(harness: PublishingHarness, by_hand: Sequence[LivePost])
     held = {(channel, account, remote): to_uuid(job) for channel, account, remote, job in harness.sql.ask(HOLDS)}
     letters = await harness.app.store.dead_letters(DeadLetterFilter(limit=EVERYTHING))
     listed = await harness.app.store.jobs(JobFilter(states=(State.UNCERTAIN,), limit=EVERYTHING))
-    return Evidence(live, events, held, {letter.job.id for letter in letters}, {job.id for job in listed})
+    return Evidence(
+        live, events, held, {letter.job.id for letter in letters}, {job.id for job in listed}, harness.restored_at
+    )
 
 
 def find_wrong_ends(posted: AcceptedPost, job: Job, evidence: Evidence) -> Iterator[str]:
     """Yield a violation if the post is neither live, nor a dead letter, nor listed for a person."""
+    if posted.cancelled != (job.state is State.CANCELLED):
+        yield f"{describe(posted)} is {job.state}, but was {'' if posted.cancelled else 'not '}cancelled"
     match job.state:
+        case State.CANCELLED:
+            pass
         case State.COMPLETED:
-            for part in posted.parts:
-                if not evidence.live[place(posted, part)]:
+            for part, out in zip(posted.parts, list_live_parts(posted, evidence), strict=True):
+                if not out:
                     yield f"{describe(posted)} is completed, and {part!r} is not live"
         case State.FAILED:
             if job.id not in evidence.letters:
@@ -118,7 +131,13 @@ def find_missing_events(posted: AcceptedPost, job: Job, evidence: Evidence) -> I
 
 def find_contradictions(posted: AcceptedPost, job: Job, evidence: Evidence) -> Iterator[str]:
     """Yield the differences between the store and the networks."""
-    out = [evidence.live[place(posted, part)] for part in posted.parts]
+    out = list_live_parts(posted, evidence)
+    if posted.cancelled:  # perhaps after a restore, and it was live
+        out = [[one for one in part if not is_forgotten(one, evidence)] for part in out]
+    if posted.cancelled and any(out):
+        yield f"{describe(posted)} was cancelled, but parts of it are live"
+    if any(is_early(one, posted) for part in out for one in part if not is_forgotten(one, evidence)):
+        yield f"{describe(posted)} was published before {posted.due_at}"
     if job.state not in (State.COMPLETED, State.UNCERTAIN) and is_live_unnoticed(job, out, evidence):
         yield f"{describe(posted)} is {job.state}, but parts of it are live"
     if job.state is not State.COMPLETED:
@@ -133,6 +152,16 @@ def find_contradictions(posted: AcceptedPost, job: Job, evidence: Evidence) -> I
             yield f"{describe(posted)}: its parts are not replies to each other"
 
 
+def is_early(one: LivePost, posted: AcceptedPost) -> bool:
+    return posted.due_at is not None and datetime.fromisoformat(one.published_at) < posted.due_at
+
+
+def is_forgotten(one: LivePost, evidence: Evidence) -> bool:
+    """Return whether it may have been published before a backup was put back, at the time that it had then."""
+    restored_at = evidence.restored_at
+    return bool(restored_at and datetime.fromisoformat(one.published_at) < restored_at)
+
+
 def is_live_unnoticed(job: Job, out: Sequence[list[LivePost]], evidence: Evidence) -> bool:
     """Return whether parts are live that the store does not know; a thread may stop in the middle."""
     return all(out) or not all(holds(job, one, evidence) for part in out for one in part)
@@ -142,12 +171,19 @@ def holds(job: Job, one: LivePost, evidence: Evidence) -> bool:
     return evidence.held.get((job.channel, job.account or "", one.remote_id)) == job.id
 
 
+def list_live_parts(posted: AcceptedPost, evidence: Evidence) -> list[list[LivePost]]:
+    """Return what is live of each part of a post, whichever of its versions."""
+    return [
+        [one for text in texts for one in evidence.live[place(posted, text)]]
+        for texts in zip(*posted.versions, strict=True)
+    ]
+
+
 def find_duplicates(posts: Sequence[AcceptedPost], evidence: Evidence) -> Iterator[str]:
     """Yield the posts that are live more often than requested."""
     requested = Counter(place(posted, part) for posted in posts for part in posted.parts)
     for posted in posts:
-        for part in posted.parts:
-            out = evidence.live[place(posted, part)]
+        for part, out in zip(posted.parts, list_live_parts(posted, evidence), strict=True):
             if len(out) > requested[place(posted, part)]:
                 yield f"{describe(posted)} is live {len(out)} times: {[one.remote_id for one in out]}"
         if evidence.events[posted.id][EventType.DUPLICATED]:
@@ -155,7 +191,7 @@ def find_duplicates(posts: Sequence[AcceptedPost], evidence: Evidence) -> Iterat
 
 
 def find_unrequested(posts: Sequence[AcceptedPost], evidence: Evidence) -> Iterator[str]:
-    requested = {place(posted, part) for posted in posts for part in posted.parts}
+    requested = {place(posted, part) for posted in posts for parts in posted.versions for part in parts}
     for where, out in evidence.live.items():
         if out and where not in requested:
             yield f"{json.dumps(where)} is live but was not requested"

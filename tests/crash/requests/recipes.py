@@ -12,7 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from postino import Postino
-from postino.stores.records import JobFilter
+from postino.rules.stored_settings import parse_settings, render_settings
+from postino.stores.records import AuditContext, JobFilter, VaultKey
 from postino.values.gate import GateKind
 from postino.values.post import PostFilter
 from tests.crash.requests.database import read_value
@@ -95,6 +96,10 @@ def read_account(name: str) -> Look:
         return (await app.store.account(state[name])).state.value
 
     return look
+
+
+async def read_standing(app: Postino, _: State) -> str:
+    return (await app.store.database_state()).standing.value
 
 
 async def read_resolution(app: Postino, state: State) -> str | None:
@@ -197,6 +202,19 @@ PAYLOAD = read_job("job", lambda job: job.payload)
 RUN_AT = read_job("job", lambda job: job.run_at.isoformat())
 POST_AT = read_job("post", lambda job: job.run_at.isoformat())
 
+
+async def add_vault_key(app: Postino, _: State) -> list[VaultKey]:
+    return await app.store.add_vault_keys([VaultKey("another", b"proof", "elsewhere")])
+
+
+async def reset_vault(app: Postino, _: State) -> list[bytes]:
+    return await app.vault_keys.replace(AuditContext("maria", "because"))
+
+
+async def count_resets(app: Postino, _: State) -> int:
+    return [entry.action for entry in await app.store.audit(1000)].count("vault.reset")
+
+
 REQUESTS: Mapping[str, Request] = {
     "dispatch_due": post(
         "/v1/dispatch-due", look=read_job("due", lambda job: job.dispatched_at is not None), done=True
@@ -214,7 +232,10 @@ REQUESTS: Mapping[str, Request] = {
     "load_forecast": post("/v1/forecast", {"until": TOMORROW}, look=count_jobs, done=5),
     "pause": post("/v1/gates/brand/pause", {"name": "verde"}, look=read_gates(GateKind.PAUSE), done=["rosso", "verde"]),
     "resume": post("/v1/gates/brand/resume", {"name": "rosso"}, look=read_gates(GateKind.PAUSE), done=[], again=404),
-    "set_cap": post("/v1/channels/bluesky/cap", {"most": 2}, look=read_cap, done=2),
+    "set_cap": post("/v1/channels/bluesky/cap", {"cap": 2}, look=read_cap, done=2),
+    "accept_database": post(
+        "/v1/database/accept", REASON | {"answer": "copy"}, look=read_standing, done="copy", again=409
+    ),
     "end_cooldown": post(
         "/v1/gates/channel/end-cooldown", {"name": "mastodon"}, look=read_gates(GateKind.COOLDOWN), done=[], again=404
     ),
@@ -298,7 +319,21 @@ REQUESTS: Mapping[str, Request] = {
         again=401,
     ),
 }
+
+
+async def write_caps(app: Postino, _: State) -> None:
+    await app.store.write_settings(render_settings({"reports": 7}, []), "test")
+
+
+async def has_written_caps(app: Postino, _: State) -> bool:
+    stored = await app.store.settings()
+    return stored is not None and parse_settings(stored.content)[0].get("reports") == 7
+
+
 CALLS: Mapping[str, LibraryCall] = {
+    "write_settings": LibraryCall(run=write_caps, look=has_written_caps, done=True),
+    "add_vault_keys": LibraryCall(run=add_vault_key, look=count_rows("vault_keys"), done=[2]),
+    "replace_vault_keys": LibraryCall(run=reset_vault, look=count_resets, done=1, final={"before": 1, "after": 2}),
     "edit_job": LibraryCall(run=edit_payload, look=PAYLOAD, done=b'{"version":2}'),
     "reschedule_job": LibraryCall(run=move_to_later, look=RUN_AT, done="2035-06-02T12:00:00+00:00"),
     # The dead process holds the probe until its lease ends, so the repeated call is not admitted.

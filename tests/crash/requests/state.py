@@ -18,6 +18,7 @@ from postino.values.gate import Scope
 from postino.values.job import new_id
 from postino.values.outcome import Outcome, Reject, Unknown
 from postino.values.post import AccountState
+from tests.adoption import adopt_database
 from tests.api.processes import Client
 
 ME = AuditContext("test", "preparation")
@@ -69,6 +70,7 @@ async def fill(app: Postino) -> dict[str, str]:
     state = await add_jobs(app) | await add_people(app)
     await app.store.set_account_state(EXPIRED, AccountState.TOKEN_EXPIRED, "revoked", ME)
     await app.store.pause(Scope.BRAND, "rosso", ME)
+    await adopt_database(app.store, "installation", "era")
     await app.store.start_cooldown(Scope.CHANNEL, "mastodon", datetime.now(UTC) + timedelta(hours=1), "429")
     await app.store.open_circuit("youtube", None, 1, ME)
     await app.store.record_response("flaky", False, TRIP_AT_ONCE, "down")

@@ -25,6 +25,7 @@ from tests.crash.requests import recipes
 from tests.crash.requests.recipes import RECIPES, LibraryCall, Request, State
 from tests.crash.requests.server import ADDRESS_FILE, STATE_FILE, open_app
 from tests.crash.requests.state import create_over_api, fill, set_clock_back
+from tests.crash.verdict import list_unreachable
 from tests.crash.workers import Process, Workers, open_workers
 from tests.servers.postgres import PostgresServer
 
@@ -89,6 +90,7 @@ async def app(database_url: str, tmp_path: Path) -> AsyncIterator[Postino]:
     """Open the application in this process, to read the database."""
     async with open_app(tmp_path, database_url) as app:
         yield app
+        assert await list_unreachable(app.store) == []
 
 
 def test_every_write_that_only_requests_make_has_a_recipe() -> None:
@@ -125,7 +127,7 @@ async def die_at(crash: str, recipe: recipes.Recipe, name: str, workers: Workers
         with suppress(OSError, http.client.HTTPException):
             reply = await asyncio.to_thread(send, recipe, client, state)
             pytest.fail(f"{crash} was never reached: {reply}")
-    assert await victim.wait(20) == -signal.SIGKILL, f"{crash} was never reached"
+    assert await victim.wait(60) == -signal.SIGKILL, f"{crash} was never reached"
 
 
 async def repeat(
@@ -133,7 +135,7 @@ async def repeat(
 ) -> None:
     if isinstance(recipe, LibraryCall):
         again = await workers.start(calls=name)
-        assert await again.wait(20) == 0
+        assert await again.wait(60) == 0
         return
     assert isinstance(recipe, Request)
     reply = await asyncio.to_thread(send, recipe, client, state)
@@ -154,7 +156,7 @@ async def run_server(processes: Workers, folder: Path) -> AsyncIterator[Client]:
     process = await processes.start(serves=True)
     yield await wait_for_address(process, folder)
     process.signal(signal.SIGTERM)
-    assert await process.wait(20) == 0
+    assert await process.wait(60) == 0
 
 
 async def wait_for_address(process: Process, folder: Path) -> Client:

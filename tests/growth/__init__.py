@@ -1,0 +1,1 @@
+"""How the work of a function grows with its input, and inputs that make regular expressions slow."""
