@@ -1,1 +1,1 @@
-"""Postino beside its peers, on one machine, in one run, with nothing made faster by being less durable."""
+"""Compare Postino with its peers on one machine, in one run, all with durable settings."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measures, prints the table last, and writes JSON and plots under build/bench/."""
+"""`python -m benchmarks`: run the workloads, print the table, and write JSON and plots to build/bench/."""
 
 import argparse
 import json
@@ -69,5 +69,5 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped."))  # so that servers and files are cleared away
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped."))  # so that servers and files are removed
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Two years of posts, written straight into the tables: what lists and the calendar must find their way through."""
+"""Write two years of posts directly into the tables, for benchmarks of lists and the calendar."""
 
 import json
 import random
@@ -41,7 +41,7 @@ class Account:
 
 
 def archive(count: int, accounts: Sequence[Account], now: datetime) -> Iterator[tuple[str, Record]]:
-    """Rows by their tables. Posts are made in the order of their times, each content for two accounts of a brand."""
+    """Return rows by table. Posts are in the order of their times; each content is for two accounts of a brand."""
     chosen = random.Random(7)
     texts = [make_text(number) for number in range(min(TEXTS, count))]
     for place, at in enumerate(sorted(instants(count // 2, now, chosen))):
@@ -90,7 +90,7 @@ def post(
 
 
 def instants(count: int, now: datetime, chosen: random.Random) -> list[datetime]:
-    """When they are to go out: over the years, and more of them in the month that has just begun."""
+    """Return the scheduled times: over two years, with more posts in the current month."""
     whole = (PAST + FUTURE).total_seconds()
     busy = int(count * BUSY_SHARE)
     usual = [now - PAST + timedelta(seconds=chosen.uniform(0, whole)) for _ in range(count - busy)]
@@ -98,12 +98,12 @@ def instants(count: int, now: datetime, chosen: random.Random) -> list[datetime]
 
 
 def id_at(made_at: datetime, number: int) -> UUID:
-    """As Postino makes them: by time first."""
+    """Return an id as Postino makes them: ordered by time."""
     return UUID(int=int(made_at.timestamp() * 1000) << 80 | 0x7 << 76 | 0x2 << 62 | number)
 
 
 async def fill(url: str, count: int, accounts: Sequence[Account]) -> None:
-    """Indexes are made anew afterwards, which is quicker than keeping them true meanwhile."""
+    """Drop the indexes and create them at the end, which is faster than updating them."""
     rows = archive(count, accounts, datetime.now(UTC))
     if url.startswith("sqlite"):
         fill_sqlite(Path(url.removeprefix("sqlite:///")), rows)
@@ -113,29 +113,29 @@ async def fill(url: str, count: int, accounts: Sequence[Account]) -> None:
 
 def in_batches(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, list[Record]]]:
     iterator = iter(rows)
-    while some := list(islice(iterator, TOGETHER)):
+    while chunk := list(islice(iterator, TOGETHER)):
         for table in TABLES:
-            if those := [row for name, row in some if name == table]:
-                yield table, those
+            if batch := [row for name, row in chunk if name == table]:
+                yield table, batch
 
 
 async def fill_postgres(url: str, rows: Iterable[tuple[str, Record]]) -> None:
     connection = await asyncpg.connect(url, command_timeout=600)
     try:
         indexes = await connection.fetch(
-            "SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS told FROM pg_index"
+            "SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS definition FROM pg_index"
             " WHERE indrelid = 'postino.posts'::regclass AND NOT indisprimary"
         )
         for index in indexes:
             await connection.execute(f"DROP INDEX {index['name']}")
         await connection.execute("SET session_replication_role = replica")  # the phases are written with the posts
-        for table, those in in_batches(rows):
-            names = list(those[0])
-            values = [tuple(row[name] for name in names) for row in those]
+        for table, batch in in_batches(rows):
+            names = list(batch[0])
+            values = [tuple(row[name] for name in names) for row in batch]
             await connection.copy_records_to_table(table, schema_name="postino", columns=names, records=values)
         await connection.execute("SET session_replication_role = origin")
         for index in indexes:
-            await connection.execute(index["told"])
+            await connection.execute(index["definition"])
         await connection.execute("VACUUM ANALYZE")
     finally:
         await connection.close()
@@ -151,24 +151,24 @@ def fill_sqlite(path: Path, rows: Iterable[tuple[str, Record]]) -> None:
         )]  # fmt: skip
         for name, _ in indexes:
             connection.execute(f"DROP INDEX {name}")
-        for table, those in in_batches(rows):
-            names = list(those[0])
+        for table, batch in in_batches(rows):
+            names = list(batch[0])
             marks = ", ".join("?" * len(names))
             with connection:
-                columns = [plain([row[name] for row in those]) for name in names]
+                columns = [plain([row[name] for row in batch]) for name in names]
                 connection.executemany(
                     f"INSERT INTO postino_{table} ({', '.join(names)}) VALUES ({marks})", zip(*columns, strict=True)
                 )
         with connection:
-            for _, told in indexes:
-                connection.execute(told)
+            for _, definition in indexes:
+                connection.execute(definition)
         connection.execute("ANALYZE; PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         connection.close()
 
 
 def plain(column: list[Any]) -> list[Any]:
-    """As SQLite keeps it; instants are all in UTC."""
+    """Return the value as SQLite stores it; all instants are in UTC."""
     match column[0]:
         case datetime():
             return [f"{at.isoformat(timespec='microseconds')[:-6]}Z" for at in column]

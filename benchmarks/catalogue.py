@@ -1,8 +1,9 @@
-"""Every workload, by its name."""
+"""All workloads by name."""
 
 from benchmarks.workload import Workload
 from benchmarks.workloads import (
     accept,
+    attack,
     brands,
     crowds,
     dispatch,
@@ -17,17 +18,18 @@ from benchmarks.workloads import (
     outage,
     punctual,
     stream,
+    witness,
 )
 
 PARTS = (
-    drain, enqueue, punctual, crowds, dispatch, naps, killed, flow, outage, brands, gates,
-    accept, stream, household, lists,
+    drain, enqueue, punctual, crowds, dispatch, naps, killed, flow, outage, brands, gates, witness,
+    accept, stream, household, attack, lists,
 )  # fmt: skip
 WORKLOADS: dict[str, Workload] = {workload.name: workload for part in PARTS for workload in part.WORKLOADS}
 
 
 def chosen(names: str, *, large: bool) -> list[Workload]:
-    """Those named, with commas between; or all of the usual run, or of the large one."""
+    """Return the workloads named, separated by commas; without names, all of the normal or the large run."""
     if not names:
         return [workload for workload in WORKLOADS.values() if workload.large is large]
     for unknown in set(names.split(",")) - set(WORKLOADS):

@@ -1,4 +1,4 @@
-"""Peers in environments of their own, under build/, so that none of them touches Postino's or another's."""
+"""Install each peer in its own environment under build/."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PATIENCE = 600
 
 
 class Missing(Exception):
-    """A peer that cannot be measured here, and why: told in the table, never left out in silence."""
+    """A peer that cannot be measured here. The table shows the reason."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Installed:
 
 
 def install(subject: Subject) -> Installed:
-    """Installs a peer if it is not there yet."""
+    """Install a peer if it is missing."""
     if subject.installed:
         return Installed(subject, (sys.executable, "-m", f"benchmarks.peers.{subject.name}"), "this tree")
     try:
@@ -73,7 +73,7 @@ def with_npm(subject: Subject) -> Installed:
 
 
 def interpreter(subject: Subject) -> str:
-    """The Python this peer can live with: ours, or a newer one on the PATH or in pyenv's folder."""
+    """Return a Python that the peer supports: ours, or a newer one on the PATH or in pyenv's folder."""
     if sys.version_info[:2] >= subject.python:
         return sys.executable
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -82,10 +82,10 @@ def interpreter(subject: Subject) -> str:
         for found in [*sorted(pyenv.glob(f"*/bin/{name}")), shutil.which(name)]:
             if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
                 return str(found)
-    wanted = ".".join(map(str, subject.python))
-    raise Missing(f"{subject.title} needs Python {wanted} or newer, and there is none on the PATH.")
+    version = ".".join(map(str, subject.python))
+    raise Missing(f"{subject.title} needs Python {version} or newer, and there is none on the PATH.")
 
 
 def run_command(*command: str) -> str:
-    ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
-    return ran.stdout
+    result = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
+    return result.stdout

@@ -1,4 +1,4 @@
-"""What the handlers of a run wrote down: one line for each job."""
+"""The lines that the handlers of a run wrote: one for each job."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class Marks:
         self.lines = 0
 
     def count(self) -> int:
-        """How many there are; reads only what is new, so that looking often costs the contestant nothing."""
+        """Return the number of marks. Reads only new lines, so frequent calls cost little."""
         if self.path.stat().st_size > self.seen:
             with self.path.open("rb") as file:
                 file.seek(self.seen)
@@ -30,7 +30,7 @@ class Marks:
         return self.lines
 
     def wait_for(self, count: int, seconds: float, meanwhile: Callable[[], None]) -> bool:
-        """Whether so many were there in time."""
+        """Wait for a number of marks; return whether they came in time."""
         deadline = time.monotonic() + seconds
         while self.count() < count:
             if time.monotonic() > deadline:

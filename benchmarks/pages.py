@@ -1,4 +1,4 @@
-"""How many pages a claim and a settle touch, as the server itself counts them."""
+"""Count the pages that a claim and a settle touch, as PostgreSQL reports them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import scalar_row
 
-from postino.stores.postgres import PLANNER_SETTINGS
+from postino.stores.postgres_session import PLANNER_SETTINGS
 from postino.stores.statement import Query, bind_values, get_statement
 from postino.values.job import Queue, new_id
 
@@ -22,8 +22,10 @@ Plan = dict[str, Any]
 
 
 def count_touched_pages(url: str, share: int, since: datetime = LONG_AGO) -> dict[str, int]:
-    """Pages for a look and a claim of `share` jobs, and for settling them, planned as Postino's own connections do;
-    nothing is changed."""
+    """Return the pages that a poll, a claim of `share` jobs and their settlement touch, and roll everything back.
+
+    The statements get the same plans as on Postino's connections.
+    """
     most = {"claim": 0, "settle": 0}
     for plans in ("force_custom_plan", "force_generic_plan"):
         with rollback(url) as connection:
@@ -55,11 +57,11 @@ def poll(now: datetime, since: datetime) -> Query:
 
 def make_claim(share: int, token: UUID, now: datetime, since: datetime) -> Query:
     line = {"channel": CHANNEL, "share": share, "since_at": since}
-    told = {
+    params = {
         "queue": Queue.DEFAULT.value, "queue_name": "default", "counted": [], "limits": None, "grace": 0.0,
         "worker": WORKER, "token": token, "now": now,
     }  # fmt: skip
-    return Query("claim_bulk_jobs", told, [line])
+    return Query("claim_bulk_jobs", params, [line])
 
 
 def make_settle(connection: psycopg.Connection[Any], token: UUID, now: datetime, share: int) -> Query:
@@ -72,7 +74,7 @@ def make_settle(connection: psycopg.Connection[Any], token: UUID, now: datetime,
 
 
 def count_pages(connection: psycopg.Connection[Any], query: Query) -> int:
-    """Does it, as a prepared statement, the way workers do."""
+    """Run the query as a prepared statement, as workers do."""
     sql = get_statement("postgres", query.name)
     marks = ", ".join(["%s"] * len(sql.names))
     connection.execute(f"PREPARE {query.name} AS {sql.to_numbered()}".encode(), prepare=False)
@@ -84,7 +86,7 @@ def count_pages(connection: psycopg.Connection[Any], query: Query) -> int:
 
 
 def sum_pages(plan: Plan) -> int:
-    """The statement's pages: those of its top, and those of the writes nothing reads from, which are done after it."""
+    """Return the pages of a plan: those of its root, and of data-modifying parts that no other part reads."""
     nodes = list(walk_plan(plan))
     read_from = {node.get("CTE Name") for node in nodes}
     after = [node for node in nodes if node.get("Subplan Name", "").removeprefix("CTE ") not in read_from | {""}]

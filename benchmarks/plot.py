@@ -1,4 +1,4 @@
-"""Bars as SVG, written by hand: nothing to install, and any browser shows them."""
+"""Draw bars as SVG, without a plotting library."""
 
 from collections.abc import Sequence
 from html import escape
@@ -14,7 +14,7 @@ STYLE = "text { font: 13px sans-serif; fill: #334155 } .title { font-weight: bol
 
 
 def svg(results: Sequence[Result]) -> str:
-    """One group of bars for each figure; the line over a bar goes from its lowest to its highest round."""
+    """Return one group of bars for each figure; the line over a bar spans its lowest and highest round."""
     parts: list[str] = []
     top = TOP
     for result in results:

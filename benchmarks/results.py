@@ -1,4 +1,4 @@
-"""The figures of a run: medians with their spread, and whether Postino's meet their targets."""
+"""The figures of a run: medians with their spread, and whether Postino meets its targets."""
 
 import statistics
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ OURS = "postino"
 
 @dataclass(frozen=True)
 class Verdict:
-    """A target, what Postino's figure is in its terms, and whether that is enough; None: nothing to compare with."""
+    """A target, Postino's figure as a multiple of its reference, and whether Postino meets it; None: no reference."""
 
     target: Target
     ratio: float | None
@@ -22,7 +22,7 @@ class Verdict:
 
 @dataclass
 class Result:
-    """What one workload gave: for each contestant, its figures of every round, or why there are none."""
+    """The figures of one workload: of each contestant and round, or the reason why there are none."""
 
     workload: Workload
     rounds: list[tuple[str, Mapping[str, float]]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The run itself: rounds in which every contestant has its turn, so that what disturbs the machine disturbs all."""
+"""Run the workloads in rounds. Every contestant has a turn in each round, so that other load affects all of them."""
 
 import os
 import platform
@@ -12,18 +12,18 @@ from benchmarks.server import BenchServer
 from benchmarks.subjects import SUBJECTS, Role
 from benchmarks.workload import Stage, Workload
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def run(
-    workloads: Sequence[Workload], peers: Sequence[str], rounds: int, scale: float, say: Say
+    workloads: Sequence[Workload], peers: Sequence[str], rounds: int, scale: float, report: Report
 ) -> tuple[list[Result], dict[str, Any]]:
-    wanted = {name for workload in workloads for name in workload.contestants if takes_part(name, peers)}
-    ready, missing = prepare([name for name in SUBJECTS if name in wanted], say)
+    names = {name for workload in workloads for name in workload.contestants if takes_part(name, peers)}
+    ready, missing = prepare([name for name in SUBJECTS if name in names], report)
     with BenchServer() as server:
         about = {"machine": machine(), "postgresql": server.read_settings(), "scale": scale, "rounds": rounds}
         stage = Stage(server, scale)
-        results = [measure(workload, stage, ready, missing, rounds, say) for workload in workloads]
+        results = [measure(workload, stage, ready, missing, rounds, report) for workload in workloads]
     return results, about | {"versions": {name: installed.version for name, installed in ready.items()}}
 
 
@@ -31,7 +31,7 @@ def takes_part(name: str, peers: Sequence[str]) -> bool:
     return name in peers or SUBJECTS[name].role is not Role.PEER
 
 
-def prepare(names: Sequence[str], say: Say) -> tuple[dict[str, Installed], dict[str, str]]:
+def prepare(names: Sequence[str], report: Report) -> tuple[dict[str, Installed], dict[str, str]]:
     ready: dict[str, Installed] = {}
     missing: dict[str, str] = {}
     for name in names:
@@ -39,34 +39,34 @@ def prepare(names: Sequence[str], say: Say) -> tuple[dict[str, Installed], dict[
             ready[name] = install(SUBJECTS[name])
         except Missing as error:
             missing[name] = str(error)
-            say(f"missing: {error}")
+            report(f"missing: {error}")
     return ready, missing
 
 
 def measure(
-    workload: Workload, stage: Stage, ready: dict[str, Installed], missing: dict[str, str], rounds: int, say: Say
+    workload: Workload, stage: Stage, ready: dict[str, Installed], missing: dict[str, str], rounds: int, report: Report
 ) -> Result:
     names = [name for name in workload.contestants if name in ready]
     result = Result(workload, missing={name: missing[name] for name in workload.contestants if name in missing})
     for turn in range(min(rounds, workload.most_rounds)):
         shift = turn % len(names)
-        for name in names[shift:] + names[:shift]:  # nobody always comes after the same one
+        for name in names[shift:] + names[:shift]:  # the order changes with each round
             if name not in result.missing:
-                take_turn(result, stage, ready[name], say)
+                take_turn(result, stage, ready[name], report)
     return result
 
 
-def take_turn(result: Result, stage: Stage, installed: Installed, say: Say) -> None:
+def take_turn(result: Result, stage: Stage, installed: Installed, report: Report) -> None:
     name, started = installed.subject.name, time.monotonic()
     try:
         measured = result.workload.measure(stage, installed)
-    except Exception as error:  # noqa: BLE001 - the trouble of one must not cost the others their figures
+    except Exception as error:  # noqa: BLE001 - the other contestants keep their figures
         result.missing[name] = f"{type(error).__name__}: {error}"
-        say(f"{result.workload.name:14} {name:14} failed: {error}")
+        report(f"{result.workload.name:14} {name:14} failed: {error}")
         return
     result.rounds.append((name, measured))
     shown = "  ".join(f"{key} {value:,.1f}" for key, value in measured.items())
-    say(f"{result.workload.name:14} {name:14} {shown}  ({time.monotonic() - started:.0f} s)")
+    report(f"{result.workload.name:14} {name:14} {shown}  ({time.monotonic() - started:.0f} s)")
 
 
 def machine() -> dict[str, Any]:
@@ -80,5 +80,5 @@ def machine() -> dict[str, Any]:
 
 
 def failures(results: Sequence[Result]) -> list[str]:
-    """What Postino itself could not do; a peer's trouble is a line in the table."""
+    """Return the workloads in which Postino failed. A failed peer is only a line in the table."""
     return [f"{result.workload.name}: {result.missing[OURS]}" for result in results if OURS in result.missing]

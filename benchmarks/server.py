@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the run: durable, the same for all, and gone afterwards."""
+"""A private, durable PostgreSQL server for all contestants of a run."""
 
 import psycopg
 
@@ -14,6 +14,6 @@ class BenchServer(PostgresServer):
         self._settings = self._settings | SETTINGS | settings
 
     def read_settings(self) -> dict[str, str]:
-        """The settings in force, as the server itself tells them."""
+        """Return the settings that the server reports."""
         with psycopg.connect(self.url) as connection:
             return {name: connection.execute("SELECT current_setting(%s)", [name]).fetchall()[0][0] for name in SHOWN}

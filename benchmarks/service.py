@@ -1,4 +1,4 @@
-"""Postino as a service: a database, and `postino server`, `postino worker` and the sandbox as their own processes."""
+"""Run Postino as a service: a database, `postino server`, `postino worker` and the sandbox as processes."""
 
 import asyncio
 import json
@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.error import HTTPError
 
 import psutil
 
@@ -30,7 +31,7 @@ SETTINGS = """
 [database]
 url = "{url}"
 [api]
-rate = 0
+rate = {rate}
 """
 SANDBOX = """
 [sandbox]
@@ -39,10 +40,10 @@ url = "{sandbox}"
 
 
 class Service:
-    """One data directory, gone afterwards. Nothing runs before it is started; what runs is ended by its id."""
+    """One data directory and its processes. Each process is started explicitly; `__exit__` ends and deletes all."""
 
-    def __init__(self, server: PostgresServer, store: Store) -> None:
-        self.server, self.store = server, store
+    def __init__(self, server: PostgresServer, store: Store, *, rate: float = 0) -> None:
+        self.server, self.store, self.rate = server, store, rate
         self.folder = Path(tempfile.mkdtemp(prefix="postino-service-"))
         self.database = f"sqlite:///{self.folder / 'postino.db'}" if store == "sqlite" else server.create_database()
         self.processes: dict[str, subprocess.Popen[str]] = {}
@@ -50,7 +51,7 @@ class Service:
 
     def __enter__(self) -> Self:
         try:
-            self.tell(SETTINGS.format(url=self.database))
+            self.add_settings(SETTINGS.format(url=self.database, rate=self.rate))
             asyncio.run(self.migrate())
         except BaseException:
             self.__exit__(None, None, None)
@@ -67,7 +68,7 @@ class Service:
             self.server.drop_database(self.database)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def tell(self, settings: str) -> None:
+    def add_settings(self, settings: str) -> None:
         with (self.folder / "postino.toml").open("a") as file:
             file.write(settings)
 
@@ -83,22 +84,23 @@ class Service:
     async def migrate(self) -> None:
         app = Postino(self.settings)
         await app.store.migrate()
+        await app.apply_settings()
         await app.close()
 
     def start_sandbox(self) -> str:
-        """The simulated networks; before whoever publishes to them."""
+        """Start the simulated networks. Call this before the server and the worker start."""
         command = [sys.executable, "-m", "postino.sandbox", "--data-dir", str(self.folder), "--port", "0"]
         url = str(self.start_process("sandbox", command)["url"])
-        self.tell(SANDBOX.format(sandbox=url))
+        self.add_settings(SANDBOX.format(sandbox=url))
         return url
 
     def start(self) -> str:
-        """The API."""
+        """Start the API."""
         self.url = str(self.start_process("server", self.postino("server", "--port", "0", "--json"))["url"])
         return self.url
 
     def start_limit(self) -> str:
-        """A bare API beside which Postino's is measured, on the same database."""
+        """Start the bare API that Postino is compared with, on the same database."""
         command = [sys.executable, "-m", "benchmarks.peers.raw_api"]
         return str(self.start_process("server", command, BENCH_URL=self.database)["url"])
 
@@ -109,34 +111,38 @@ class Service:
         return [sys.executable, "-m", "postino", *words, "--data-dir", str(self.folder)]
 
     def start_process(self, name: str, command: list[str], **more: str) -> dict[str, Any]:
-        """With what it says in its first line, when it is ready."""
+        """Start a process and return the JSON of its first line, which it prints when it is ready."""
         process = self.spawn(name, command, **more)
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
             raise Failed(f"{name} did not start: {self.read_log_tail()}")
-        told: dict[str, Any] = json.loads(line)
-        return told
+        ready_line: dict[str, Any] = json.loads(line)
+        return ready_line
 
     def spawn(self, name: str, command: list[str], **more: str) -> "subprocess.Popen[str]":
+        state = {"POSTINO_STATE_DIR": str(self.folder / "state")}
         with (self.folder / "log").open("a") as log:
             self.processes[name] = subprocess.Popen(
-                [*die_with_parent(), *command], env=environment() | more, cwd=ROOT,
+                [*die_with_parent(), *command], env=environment() | state | more, cwd=ROOT,
                 stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         return self.processes[name]
 
     def ask(self, method: str, path: str, body: Any = None, *, url: str | None = None) -> Any:
-        """One request, by the first key; what is no success is an error."""
+        """Send one request with the owner's key; raise an error unless the response is a success."""
         sent = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         request = urllib.request.Request((url or self.url) + path, sent, headers, method=method)
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return json.loads(answer.read())
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+                return json.loads(response.read())
+        except HTTPError as error:
+            raise Failed(f"{method} {path}: {error.code}: {error.read().decode()[:400]}") from None
 
     def open_accounts(self, count: int, brands: int) -> list[str]:
-        """So many on each network, of as many brands; their credentials are no network's."""
-        made_up = [
+        """Create accounts on each network, spread over brands; no network knows their credentials."""
+        accounts = [
             StoredAccount(
                 id=f"{network}:account{number}", network=network, handle=f"account{number}", sealed=b"nothing",
                 base_url=f"sandbox:/{network}", brand=f"brand {number % brands}",
@@ -144,22 +150,22 @@ class Service:
             for network in NETWORKS
             for number in range(count)
         ]  # fmt: skip
-        asyncio.run(self.put_accounts(made_up))
-        return [account.id for account in made_up]
+        asyncio.run(self.put_accounts(accounts))
+        return [account.id for account in accounts]
 
     async def put_accounts(self, accounts: list[StoredAccount]) -> None:
         async with Postino(self.settings) as app:
             await asyncio.gather(*map(app.store.save_account, accounts))
 
     def open_sandbox_accounts(self, sandbox: str, count: int, brands: int) -> list[str]:
-        """The same on the simulated networks, which know them."""
-        known = {
+        """Create accounts that the simulated networks know."""
+        sandbox_accounts = {
             network: self.ask("POST", "/_sandbox/accounts", {"network": network, "count": count}, url=sandbox)["data"]
             for network in NETWORKS
         }
-        return asyncio.run(self.add_accounts(known, brands))
+        return asyncio.run(self.add_accounts(sandbox_accounts, brands))
 
-    async def add_accounts(self, known: Mapping[str, list[dict[str, Any]]], brands: int) -> list[str]:
+    async def add_accounts(self, sandbox_accounts: Mapping[str, list[dict[str, Any]]], brands: int) -> list[str]:
         async with Postino(self.settings) as app:
             return [
                 (
@@ -172,16 +178,30 @@ class Service:
                         brand=f"brand {number % brands}",
                     )
                 ).id
-                for network, those in known.items()
-                for number, one in enumerate(those)
+                for network, opened in sandbox_accounts.items()
+                for number, one in enumerate(opened)
             ]
 
+    def open_own_server_accounts(self, origins: Sequence[str], brand: str, each: int) -> list[str]:
+        """Create Mastodon accounts of a brand on servers of its own."""
+        return asyncio.run(self.add_own_server_accounts(origins, brand, each))
+
+    async def add_own_server_accounts(self, origins: Sequence[str], brand: str, each: int) -> list[str]:
+        async with Postino(self.settings) as app:
+            credentials = {"access_token": "token"}
+            added = [
+                await app.accounts.add("mastodon", f"own{place}.{number}", credentials, base_url=origin, brand=brand)
+                for place, origin in enumerate(origins)
+                for number in range(each)
+            ]
+            return [account.id for account in added]
+
     def memory(self, name: str) -> float:
-        """Resident megabytes of one of the processes."""
+        """Return the resident memory of a process, in MB."""
         return float(psutil.Process(self.processes[name].pid).memory_info().rss) / 1e6
 
     def wait_until_idle(self, name: str) -> float:
-        """The same once it does nothing any more."""
+        """Wait until the process is idle; return its resident memory, in MB."""
         process = psutil.Process(self.processes[name].pid)
         for _ in range(10):
             before = sum(process.cpu_times()[:2])
@@ -199,15 +219,19 @@ class Service:
         return (self.folder / "log").read_text().strip()[-600:]
 
 
-def run_client(part: str, **wanted: Any) -> dict[str, Any]:
-    """What a process of the clients' own found out: the server is measured, not whoever asks it."""
-    command = [sys.executable, "-m", f"benchmarks.clients.{part}", json.dumps(wanted)]
-    ran = subprocess.run(
+def run_client(part: str, **options: Any) -> dict[str, Any]:
+    """Run clients in a process of their own, so that they do not slow down the server; return their result."""
+    return run_client_with_priority(0, part, **options)
+
+
+def run_client_with_priority(nice: int, part: str, **options: Any) -> dict[str, Any]:
+    command = ["nice", "-n", str(nice), sys.executable, "-m", f"benchmarks.clients.{part}", json.dumps(options)]
+    result = subprocess.run(
         command, env=environment(), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    if ran.returncode:
-        raise Failed(f"{part} failed: {ran.stderr.strip()[-600:]}")
-    answer: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
+    if result.returncode:
+        raise Failed(f"{part} failed: {result.stderr.strip()[-600:]}")
+    answer: dict[str, Any] = json.loads(result.stdout.strip().splitlines()[-1])
     return answer
 
 

@@ -1,4 +1,4 @@
-"""Who takes part, and what each needs to be installed."""
+"""The contestants, and the packages that each needs."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,7 +23,7 @@ class Subject:
 
     @property
     def installed(self) -> bool:
-        """Whether it lives in Postino's own environment."""
+        """Return whether the contestant runs in Postino's own environment."""
         return not self.pip and not self.npm
 
 

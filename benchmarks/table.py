@@ -1,4 +1,4 @@
-"""The figures as a table: Postino, its peers, the limits, and the targets."""
+"""Print the figures as a table: Postino, its peers, the limits and the targets."""
 
 from collections.abc import Sequence
 

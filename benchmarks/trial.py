@@ -1,4 +1,4 @@
-"""One contestant on a fresh store: its processes are started here, and ended by their ids."""
+"""One contestant on a new database: starts its processes, and ends them."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ Store = Literal["postgres", "sqlite"]
 
 
 class Failed(Exception):
-    """A contestant did not do what it was asked."""
+    """A contestant failed."""
 
 
 class Trial:
@@ -57,19 +57,19 @@ class Trial:
             self.server.drop_database(self.url)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def ask(self, verb: str, **wanted: Any) -> dict[str, Any]:
-        """One verb of the adapter, in a process of its own; its last line is the answer."""
-        command = [*self.installed.command, verb, json.dumps(wanted)]
-        ran = subprocess.run(
+    def ask(self, verb: str, **options: Any) -> dict[str, Any]:
+        """Run one command of the adapter in its own process; return the JSON of its last line."""
+        command = [*self.installed.command, verb, json.dumps(options)]
+        result = subprocess.run(
             command, env=self.environment(), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
-        if ran.returncode:
-            raise Failed(f"{self.installed.subject.title}: {verb} failed: {ran.stderr.strip()[-600:]}")
-        answer: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
+        if result.returncode:
+            raise Failed(f"{self.installed.subject.title}: {verb} failed: {result.stderr.strip()[-600:]}")
+        answer: dict[str, Any] = json.loads(result.stdout.strip().splitlines()[-1])
         return answer
 
     def start(self, concurrency: int, workers: int = 1) -> None:
-        """Starts workers, and lets them go when all have loaded what they need."""
+        """Start workers; they begin to work when all of them are ready."""
         for _ in range(workers):
             command = [*die_with_parent(), *self.installed.command, "work", json.dumps({"concurrency": concurrency})]
             with (self.folder / "log").open("a") as log:
@@ -95,7 +95,7 @@ class Trial:
         return f"{self.installed.subject.title}: the worker ended: {(self.folder / 'log').read_text().strip()[-600:]}"
 
     def kill(self) -> None:
-        """SIGKILL for the workers and whatever they started."""
+        """Kill the workers and their child processes with SIGKILL."""
         for worker in self.workers:
             with contextlib.suppress(psutil.NoSuchProcess):
                 for child in psutil.Process(worker.pid).children(recursive=True):
@@ -105,11 +105,11 @@ class Trial:
         self.workers.clear()
 
     def memory(self) -> float:
-        """Resident megabytes of the workers."""
+        """Return the resident memory of the workers, in MB."""
         return sum(psutil.Process(worker.pid).memory_info().rss for worker in self.workers) / 1e6
 
     def count_unfinished(self) -> int:
-        """How many jobs have no end in the store yet."""
+        """Return the number of unfinished jobs in the store."""
         if self.store == "sqlite":
             with contextlib.closing(sqlite3.connect(self.file, timeout=5)) as connection:
                 return int(connection.execute(self.counting).fetchone()[0])
@@ -118,7 +118,7 @@ class Trial:
         return int(self.counter.execute(self.counting.encode()).fetchall()[0][0])
 
     def wait_until_finished(self, seconds: float) -> tuple[int, float]:
-        """Waits until nothing is left: how many still are, and when that was."""
+        """Wait until no job is unfinished; return the number of unfinished jobs and the time."""
         deadline = time.monotonic() + seconds
         while (left := self.count_unfinished()) and time.monotonic() < deadline:
             self.check()
@@ -127,10 +127,10 @@ class Trial:
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "POSTINO_"))}
-        told = {"BENCH_URL": self.url, "BENCH_MARKS": str(self.marks.path), "BENCH_MODULES": self.installed.modules}
-        return kept | told
+        added = {"BENCH_URL": self.url, "BENCH_MARKS": str(self.marks.path), "BENCH_MODULES": self.installed.modules}
+        return kept | added | {"POSTINO_STATE_DIR": str(self.folder / "state")}
 
 
 def die_with_parent() -> list[str]:
-    """A run that is killed takes its workers along."""
+    """Return a command prefix that ends the process with its parent."""
     return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []

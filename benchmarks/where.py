@@ -1,4 +1,4 @@
-"""Where Postino's time goes: `python -m benchmarks.where drain`, or `enqueue-16`, or `enqueue-100`.
+"""Profile Postino: `python -m benchmarks.where drain`, or `enqueue-16`, or `enqueue-100`.
 
 Shares of a processor for client and server, the server's statements, and the client's functions by a sampling profiler.
 """
@@ -55,15 +55,15 @@ def watch(name: str) -> None:
 
 
 def start_process(trial: Trial, name: str) -> "subprocess.Popen[str]":
-    """The process to look at, busy for some seconds."""
+    """Start the process to profile; it works for some seconds."""
     if name == "drain":
         trial.ask("bulk", count=JOBS)
         trial.start(CONCURRENCY)
         trial.marks.wait_for(1, 30, trial.check)
         return trial.workers[0]
     callers = int(name.removeprefix("enqueue-"))
-    wanted = json.dumps({"callers": callers, "seconds": SECONDS + MORE, "most": 10_000_000})
-    command = [*trial.installed.command, "single", wanted]
+    options = json.dumps({"callers": callers, "seconds": SECONDS + MORE, "most": 10_000_000})
+    command = [*trial.installed.command, "single", options]
     process = subprocess.Popen(command, env=trial.environment(), cwd=ROOT, stdout=subprocess.PIPE, text=True)
     time.sleep(1)
     return process
@@ -100,8 +100,8 @@ def print_functions(samples: str) -> None:
     everything = max(1, alone.total())
     for title, counted in (("itself", alone), ("with what it calls", within)):
         print(f"\nfunctions of the client, each {title}")
-        for frame, seen in counted.most_common(25):
-            print(f"{seen / everything:7.1%}  {frame}")
+        for frame, hits in counted.most_common(25):
+            print(f"{hits / everything:7.1%}  {frame}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a workload is: something each of its contestants does, the figures it yields, and what Postino aims at."""
+"""A workload: the work of each contestant, the figures that it yields, and the targets for Postino."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where and how large: the server of this run, and the scale of its sizes."""
+    """The server of this run, and the scale of the workloads."""
 
     server: PostgresServer
     scale: float = 1.0
@@ -47,7 +47,7 @@ class Workload:
     contestants: tuple[str, ...]
     figures: tuple[Figure, ...]
     measure: Measure = field(repr=False)
-    most_rounds: int = 1_000  # a long one is repeated less often
+    most_rounds: int = 1_000  # long workloads run fewer rounds
     large: bool = False  # part of `make bench-large` only
 
 

@@ -1,1 +1,1 @@
-"""Whoever asks the service: each in a process of its own, so that the server is measured and not its clients."""
+"""Clients of the service, each in its own process, so that they do not slow down the server."""

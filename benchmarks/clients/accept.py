@@ -1,4 +1,4 @@
-"""So many clients at once, each on a connection that stays open, each waiting for its answer before it goes on."""
+"""Concurrent clients, each on its own open connection; each waits for its response before the next request."""
 
 import asyncio
 import itertools
@@ -17,27 +17,27 @@ AHEAD = "2027-{:02}-{:02}T{:02}:00:00Z"
 POST, HEALTH = "/v1/posts", "/health/live"
 
 
-async def run(wanted: dict[str, Any]) -> dict[str, float]:
-    """Asks for so many seconds. What is not accepted is an error."""
-    headers = {"Authorization": f"Bearer {wanted['key']}"}
-    connector = aiohttp.TCPConnector(limit=wanted["clients"])
-    numbers, taken = itertools.count(wanted["first"]), []
-    async with aiohttp.ClientSession(wanted["url"], headers=headers, connector=connector) as session:
-        await asyncio.gather(*(connect(session) for _ in range(wanted["clients"])))
-        if wanted["what"] == "posts":  # what is done for the first time only is not counted
-            await asyncio.gather(*(post(session, wanted, next(numbers)) for _ in range(wanted["clients"])))
+async def run(options: dict[str, Any]) -> dict[str, float]:
+    """Send requests for the given time. Any other response than success is an error."""
+    headers = {"Authorization": f"Bearer {options['key']}"}
+    connector = aiohttp.TCPConnector(limit=options["clients"])
+    numbers, taken = itertools.count(options["first"]), []
+    async with aiohttp.ClientSession(options["url"], headers=headers, connector=connector) as session:
+        await asyncio.gather(*(connect(session) for _ in range(options["clients"])))
+        if options["what"] == "posts":  # the first requests do not count
+            await asyncio.gather(*(post(session, options, next(numbers)) for _ in range(options["clients"])))
         began = time.perf_counter()
-        until = began + wanted["seconds"]
+        until = began + options["seconds"]
 
         async def ask() -> None:
             while (asked := time.perf_counter()) < until:
-                if wanted["what"] == "health":
+                if options["what"] == "health":
                     await connect(session)
                 else:
-                    await post(session, wanted, next(numbers))
+                    await post(session, options, next(numbers))
                 taken.append(time.perf_counter() - asked)
 
-        await asyncio.gather(*(ask() for _ in range(wanted["clients"])))
+        await asyncio.gather(*(ask() for _ in range(options["clients"])))
         whole = time.perf_counter() - began
     return {
         "count": len(taken),
@@ -52,16 +52,16 @@ async def connect(session: aiohttp.ClientSession) -> None:
         await answer.read()
 
 
-async def post(session: aiohttp.ClientSession, wanted: dict[str, Any], number: int) -> None:
-    accounts = wanted["accounts"]
+async def post(session: aiohttp.ClientSession, options: dict[str, Any], number: int) -> None:
+    accounts = options["accounts"]
     body = {"text": make_text(number), "accounts": [accounts[number % len(accounts)]]}
-    if not wanted["now"]:
+    if not options["now"]:
         body["at"] = AHEAD.format(number % 12 + 1, number % 28 + 1, number % 24)
-    headers = {"Idempotency-Key": f"order {number}"} if wanted["keyed"] else {}
+    headers = {"Idempotency-Key": f"order {number}"} if options["keyed"] else {}
     async with session.post(POST, json=body, headers=headers) as answer:
-        said = await answer.read()
+        content = await answer.read()
         if answer.status not in (201, 202):
-            raise SystemExit(f"{answer.status}: {said.decode()[:400]}")
+            raise SystemExit(f"{answer.status}: {content.decode()[:400]}")
 
 
 if __name__ == "__main__":

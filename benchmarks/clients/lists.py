@@ -1,4 +1,4 @@
-"""One client that asks for lists and days, one after the other, and looks at what comes back."""
+"""One client that requests lists and calendar days one after the other and checks the responses."""
 
 import json
 import sys
@@ -11,13 +11,13 @@ import uvloop
 from benchmarks.workload import percentile
 
 
-async def run(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Each question in turn, so that none has the caches for itself; what is not answered is an error."""
-    taken: dict[str, list[float]] = {name: [] for name in wanted["questions"]}
+async def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Send the requests in turn, so that none has the caches for itself. Any failure is an error."""
+    taken: dict[str, list[float]] = {name: [] for name in options["questions"]}
     rows: dict[str, int] = dict.fromkeys(taken, 0)
-    async with aiohttp.ClientSession(wanted["url"]) as session:
-        for number in range(wanted["times"]):
-            for name, questions in wanted["questions"].items():
+    async with aiohttp.ClientSession(options["url"]) as session:
+        for number in range(options["times"]):
+            for name, questions in options["questions"].items():
                 asked = questions[number % len(questions)]
                 began = time.perf_counter()
                 found = await answer(session, asked["path"], asked["key"])
@@ -34,10 +34,10 @@ async def run(wanted: dict[str, Any]) -> dict[str, Any]:
 
 async def answer(session: aiohttp.ClientSession, path: str, key: str) -> Any:
     async with session.get(path, headers={"Authorization": f"Bearer {key}"}) as reply:
-        said = await reply.read()
+        body = await reply.read()
         if reply.status != 200:
-            raise SystemExit(f"{path}: {reply.status}: {said.decode()[:400]}")
-        return json.loads(said)
+            raise SystemExit(f"{path}: {reply.status}: {body.decode()[:400]}")
+        return json.loads(body)
 
 
 def count_rows(found: Any) -> int:

@@ -1,4 +1,4 @@
-"""Listeners of the event stream, and a client that changes posts at a steady pace: how late are the events?"""
+"""Listeners of the event stream, and a client that changes posts at a steady rate."""
 
 import asyncio
 import json
@@ -21,11 +21,11 @@ Heard = list[tuple[str, float, float]]  # per listener: the event, when it arriv
 
 
 class Listeners:
-    """Many listeners, each with its own connection."""
+    """Open many listeners, each with its own connection."""
 
     def __init__(self, session: aiohttp.ClientSession, count: int) -> None:
         self.session = session
-        self.heard: list[Heard] = [[] for _ in range(count)]
+        self.received: list[Heard] = [[] for _ in range(count)]
         self.ready = [asyncio.Event() for _ in range(count)]
         self.tasks = [asyncio.create_task(self.listen(number)) for number in range(count)]
 
@@ -38,14 +38,14 @@ class Listeners:
                     self.ready[number].set()
                 elif line.startswith(b"data: "):
                     now, late = time.perf_counter(), time.time()
-                    said = json.loads(line[6:])
-                    late -= datetime.fromisoformat(said["at"]).timestamp()
-                    self.heard[number].append((event_key(said["job_id"], said["type"]), now, late))
+                    event = json.loads(line[6:])
+                    late -= datetime.fromisoformat(event["at"]).timestamp()
+                    self.received[number].append((event_key(event["job_id"], event["type"]), now, late))
 
     async def until_quiet(self, expected: int) -> None:
         """Wait until every listener has every event, or no more events arrive."""
         before, since = -1, time.perf_counter()
-        while (now := sum(map(len, self.heard))) < expected * len(self.heard):
+        while (now := sum(map(len, self.received))) < expected * len(self.received):
             if now > before:
                 before, since = now, time.perf_counter()
             if time.perf_counter() - since > QUIET:
@@ -62,18 +62,18 @@ def event_key(job_id: str, kind: str) -> str:
     return f"{job_id} {kind}"
 
 
-async def run(wanted: dict[str, Any]) -> dict[str, float]:
-    headers = {"Authorization": f"Bearer {wanted['key']}"}
+async def run(options: dict[str, Any]) -> dict[str, float]:
+    headers = {"Authorization": f"Bearer {options['key']}"}
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(wanted["url"], headers=headers, connector=connector) as session:
-        posts = await create_posts(session, wanted["accounts"], wanted["events"] // 2)
-        listeners = Listeners(session, wanted["listeners"])
+    async with aiohttp.ClientSession(options["url"], headers=headers, connector=connector) as session:
+        posts = await create_posts(session, options["accounts"], options["events"] // 2)
+        listeners = Listeners(session, options["listeners"])
         await asyncio.gather(*(ready.wait() for ready in listeners.ready))
         await asyncio.sleep(0.5)
-        answered = await change_posts(session, posts, 1 / wanted["rate"])
+        answered = await change_posts(session, posts, 1 / options["rate"])
         await listeners.until_quiet(len(answered))
         await listeners.close()
-    return summarise(answered, listeners.heard)
+    return summarise(answered, listeners.received)
 
 
 async def create_posts(session: aiohttp.ClientSession, accounts: list[str], count: int) -> list[str]:
@@ -110,12 +110,14 @@ async def change_posts(session: aiohttp.ClientSession, posts: list[str], gap: fl
     return answered
 
 
-def summarise(answered: dict[str, float], heard: list[Heard]) -> dict[str, float]:
-    """By its own time an event happened when its transaction began. One heard before its request is answered took none
-    from there."""
-    late = [1000 * late for mine in heard for _, _, late in mine]
-    after = [1000 * max(0.0, at - answered[name]) for mine in heard for name, at, _ in mine if name in answered]
-    counts = [Counter(name for name, _, _ in mine) for mine in heard]
+def summarise(answered: dict[str, float], received: list[Heard]) -> dict[str, float]:
+    """Return the delays of an event: since its transaction began, and since the response to its request.
+
+    The second one is zero if the event arrives before the response.
+    """
+    late = [1000 * late for mine in received for _, _, late in mine]
+    after = [1000 * max(0.0, at - answered[name]) for mine in received for name, at, _ in mine if name in answered]
+    counts = [Counter(name for name, _, _ in mine) for mine in received]
     return {
         "p50": percentile(late, 0.5),
         "p99": percentile(late, 0.99),

@@ -1,4 +1,4 @@
-"""Texts as people write them, all different, and always the same for the same number."""
+"""Make texts that look like posts: each number has its own text, always the same."""
 
 import random
 
@@ -16,7 +16,7 @@ FEWEST, MOST = 12, 32
 
 def make_text(number: int) -> str:
     chosen = random.Random(number)
-    said = chosen.choices(WORDS, k=chosen.randint(FEWEST, MOST))
+    words = chosen.choices(WORDS, k=chosen.randint(FEWEST, MOST))
     if number % 1000 == 0:
-        said[3] = RARE
-    return f"{' '.join(said).capitalize()}. #{number}"
+        words[3] = RARE
+    return f"{' '.join(words).capitalize()}. #{number}"

@@ -1,4 +1,4 @@
-"""PgQueuer, with uvloop and batches of half its concurrency: the quickest settings found."""
+"""PgQueuer, with uvloop and batches of half its concurrency, the fastest settings found."""
 
 import json
 from datetime import timedelta

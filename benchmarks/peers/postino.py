@@ -1,4 +1,4 @@
-"""Postino itself, with the settings it comes with."""
+"""Postino with its default settings."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ class Ours:
     async def setup(self) -> None:
         app = self.app()
         await app.store.migrate()
+        await app.apply_settings()
         await app.close()
 
     async def open(self) -> None:

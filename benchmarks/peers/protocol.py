@@ -1,4 +1,4 @@
-"""What every contestant can do, and how it is asked to: `python -m benchmarks.peers.NAME VERB '{"argument": …}'`.
+"""The interface of every contestant: `python -m benchmarks.peers.NAME VERB '{"argument": …}'`.
 
 Runs in the environment of the contestant, so it imports nothing but the standard library.
 """
@@ -19,7 +19,7 @@ AT_ONCE = 10_000  # rows in one call of a bulk enqueue
 
 @dataclass(frozen=True)
 class Batch:
-    """Jobs `first` … `first + count - 1`, due at `at` (now if absent), each stamped with when it was to start."""
+    """Jobs `first` … `first + count - 1`, due at `at` (default: now), each with the time at which it should start."""
 
     count: int
     kind: str = "noop"  # or "nap", which takes 50 ms
@@ -45,7 +45,7 @@ class Contestant(Protocol):
 
 
 class Marker:
-    """One line in a file for each job done: its number, when it was to start, and when it did."""
+    """Write one line for each finished job: its number, when it should have started, and when it started."""
 
     def __init__(self) -> None:
         self.file = -1
@@ -65,8 +65,8 @@ async def nap(number: int, stamp: float) -> None:
     mark(number, stamp)
 
 
-async def bulk(contestant: Contestant, **wanted: Any) -> dict[str, float]:
-    batch = Batch(**wanted)
+async def bulk(contestant: Contestant, **options: Any) -> dict[str, float]:
+    batch = Batch(**options)
     started_at = time.perf_counter()
     for first in range(0, batch.count, AT_ONCE):
         count = min(AT_ONCE, batch.count - first)
@@ -75,7 +75,7 @@ async def bulk(contestant: Contestant, **wanted: Any) -> dict[str, float]:
 
 
 async def single(contestant: Contestant, callers: int, seconds: float, most: int) -> dict[str, float]:
-    """So many callers at once, each waiting for its job to be committed before it asks for the next."""
+    """Enqueue from several callers at once; each waits for the commit of its job before the next one."""
     started_at, done = time.perf_counter(), 0
 
     async def call(caller: int) -> None:
@@ -99,12 +99,12 @@ async def enqueue_paced(contestant: Contestant, count: int, gap: float) -> dict[
     return {"jobs": count}
 
 
-async def obey(contestant: Contestant, verb: str, wanted: dict[str, Any]) -> dict[str, Any]:
+async def run_verb(contestant: Contestant, verb: str, options: dict[str, Any]) -> dict[str, Any]:
     if verb == "setup":
         await contestant.setup()
         return {"left": contestant.left}
     if verb == "work":
-        await contestant.work(**wanted)
+        await contestant.work(**options)
         return {}
     verbs: dict[str, Callable[..., Awaitable[dict[str, float]]]] = {
         "bulk": bulk,
@@ -113,14 +113,14 @@ async def obey(contestant: Contestant, verb: str, wanted: dict[str, Any]) -> dic
     }
     await contestant.open()
     try:
-        return await verbs[verb](contestant, **wanted)
+        return await verbs[verb](contestant, **options)
     finally:
         await contestant.close()
 
 
 def main(contestant: Contestant, run: Callable[[Any], Any] = asyncio.run) -> None:
-    verb, wanted = sys.argv[1], json.loads(sys.argv[2])
+    verb, options = sys.argv[1], json.loads(sys.argv[2])
     if verb == "work":  # all that is imported is imported: so that several start together
         print("ready", flush=True)
         sys.stdin.readline()
-    print(json.dumps(run(obey(contestant, verb, wanted))), flush=True)
+    print(json.dumps(run(run_verb(contestant, verb, options))), flush=True)

@@ -1,4 +1,4 @@
-"""No Postino at all: FastAPI, uvicorn and asyncpg writing the request's body into one bare table. The limit.
+"""A limit without Postino: FastAPI, uvicorn and asyncpg write the request's body into one bare table.
 
 It checks the same shape of a request, and knows neither accounts nor keys, neither limits nor a queue.
 """

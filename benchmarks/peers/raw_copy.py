@@ -1,4 +1,4 @@
-"""COPY of the rows that Postino would write, into Postino's own table with its indexes: the limit of bulk enqueue."""
+"""The limit of bulk enqueue: COPY of the same rows into Postino's table with its indexes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""No queue at all: claims and completions of a bare table over two connections, one task for each job. The limit."""
+"""A limit without a queue: claims and completions of a bare table over two connections, one task for each job."""
 
 import asyncio
 import json

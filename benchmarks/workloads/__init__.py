@@ -1,1 +1,1 @@
-"""What is measured: one file for each kind of work."""
+"""The workloads: one file for each kind of work."""

@@ -1,4 +1,4 @@
-"""POST /v1/posts by 50 clients at once: how many are accepted, and how long each waits until it is on disk."""
+"""Send POST /v1/posts from 50 clients at once, and measure the rate and the response times."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -36,27 +36,27 @@ def run_posts(service: Service, seconds: float, turn: int, accounts: list[str], 
 
 
 def floor(service: Service, seconds: float) -> dict[str, float]:
-    """What the same server answers when there is nothing to do."""
+    """Measure GET /health/live on the same server."""
     asked = {"url": service.url, "key": service.key, "clients": CLIENTS, "first": 0, "now": False}
-    done = run_client("accept", what="health", seconds=seconds / 2, accounts=[], keyed=False, **asked)
-    return {"health": done["rate"]}
+    result = run_client("accept", what="health", seconds=seconds / 2, accounts=[], keyed=False, **asked)
+    return {"health": result["rate"]}
 
 
-def name_figures(name: str, done: Mapping[str, float]) -> dict[str, float]:
-    return {f"{name}-{figure}": done[figure] for figure in ("rate", "p50", "p99")}
+def name_figures(name: str, result: Mapping[str, float]) -> dict[str, float]:
+    return {f"{name}-{figure}": result[figure] for figure in ("rate", "p50", "p99")}
 
 
 def figures(*ratio: Target) -> tuple[Figure, ...]:
     return (
-        Figure("keyed-rate", "accepted, each with an Idempotency-Key", "posts/s", True, ratio),
-        Figure("keyed-p50", "the same, until the answer: p50", "ms"),
-        Figure("keyed-p99", "the same: p99", "ms"),
-        Figure("plain-rate", "accepted without keys", "posts/s", True),
-        Figure("plain-p50", "the same, until the answer: p50", "ms"),
-        Figure("plain-p99", "the same: p99", "ms"),
+        Figure("keyed-rate", "posts accepted, each with an Idempotency-Key", "posts/s", True, ratio),
+        Figure("keyed-p50", "response time with a key, p50", "ms"),
+        Figure("keyed-p99", "response time with a key, p99", "ms"),
+        Figure("plain-rate", "posts accepted without keys", "posts/s", True),
+        Figure("plain-p50", "response time without keys, p50", "ms"),
+        Figure("plain-p99", "response time without keys, p99", "ms"),
         Figure("health", "GET /health/live by the same clients", "requests/s", True),
         Figure("idle", "resident memory of the server, idle after its start", "MB"),
-        Figure("after", "the same afterwards", "MB"),
+        Figure("after", "resident memory of the server at the end", "MB"),
     )
 
 
@@ -71,7 +71,7 @@ WORKLOADS = (
     ),
     Workload(
         "accept-sqlite",
-        f"the same by {CLIENTS} clients, SQLite",
+        f"POST /v1/posts by {CLIENTS} clients at once, SQLite",
         ("postino",),
         figures(),
         partial(accept, store="sqlite"),

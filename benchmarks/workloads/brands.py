@@ -1,4 +1,4 @@
-"""100,000 due posts of one brand, and then one of another: how many of the first still begin before it."""
+"""Enqueue one post of a brand behind 100,000 due posts of another brand, and count those that start before it."""
 
 import asyncio
 import time
@@ -62,11 +62,11 @@ def spec(number: int, brand: str) -> JobSpec:
 WORKLOADS = (
     Workload(
         "brands",
-        "one post behind 100,000 due ones of another brand, at most 50 at once",
+        "one post behind 100,000 due posts of another brand, at most 50 at once",
         ("postino",),
         (
-            Figure("before", "of the other brand that began before it", "posts", targets=(Target(CAP),)),
-            Figure("wait", "until it began", "ms"),
+            Figure("before", "posts of the other brand that started before it", "posts", targets=(Target(CAP),)),
+            Figure("wait", "wait until it started", "ms"),
         ),
         brands,
         most_rounds=3,

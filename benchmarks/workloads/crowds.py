@@ -1,4 +1,4 @@
-"""A million other rows in the tables: what a claim and a settle touch then, beside what they touch in empty ones."""
+"""Count the pages that a claim and a settle touch beside a million other rows, and in empty tables."""
 
 import shutil
 import tempfile
@@ -51,7 +51,7 @@ def crowds(stage: Stage, installed: Installed) -> Mapping[str, float]:
 
 
 def measure_with_open_transaction(stage: Stage, installed: Installed) -> Mapping[str, float]:
-    """The transaction is opened before the churn, so that none of the churn's dead rows can be cleared away."""
+    """Open a transaction before the jobs run, so that PostgreSQL cannot remove their dead rows."""
     crowd = stage.size(LARGE_CROWD)
     if shutil.disk_usage(tempfile.gettempdir()).free < crowd * BYTES_EACH + WAL:
         raise Failed(f"{crowd:,} rows need {(crowd * BYTES_EACH + WAL) / 1e9:.0f} GB free in {tempfile.gettempdir()}.")
@@ -79,7 +79,7 @@ def beside(
 
 
 def churn(trial: Trial, count: int) -> datetime:
-    """Jobs that are enqueued, claimed and finished; returns where a worker would look on from."""
+    """Enqueue, claim and finish jobs; return the mark from which a worker would continue."""
     trial.ask("bulk", count=count)
     trial.start(concurrency=200)
     if trial.marks.wait_for(count, CHURNING, trial.check):
@@ -109,10 +109,10 @@ def open_transaction(url: str) -> Iterator[None]:
 
 
 def compare(empty: Mapping[str, int], found: Mapping[str, Mapping[str, int]]) -> Mapping[str, float]:
-    told: dict[str, float] = {f"empty-{verb}": pages for verb, pages in empty.items()}
+    figures_by_name: dict[str, float] = {f"empty-{verb}": pages for verb, pages in empty.items()}
     for name, pages in found.items():
-        told |= {f"{name}-{verb}": pages[verb] / empty[verb] for verb in empty}
-    return told
+        figures_by_name |= {f"{name}-{verb}": pages[verb] / empty[verb] for verb in empty}
+    return figures_by_name
 
 
 def figures(*names: str) -> tuple[Figure, ...]:
@@ -135,7 +135,7 @@ WORKLOADS = (
     ),
     Workload(
         "crowds-large",
-        "10,000,000 finished rows and a transaction held open since before: pages touched",
+        "10,000,000 finished rows and a transaction that stays open: pages touched",
         ("postino",),
         figures("finished"),
         measure_with_open_transaction,

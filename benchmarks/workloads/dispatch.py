@@ -1,4 +1,4 @@
-"""`postino dispatch-due` with 100,000 jobs due, as cron would run it."""
+"""Run `postino dispatch-due` as cron does, with 100,000 due jobs."""
 
 import subprocess
 import sys
@@ -21,12 +21,12 @@ def dispatch(stage: Stage, installed: Installed) -> Mapping[str, float]:
         trial.ask("bulk", count=count)
         started = time.perf_counter()
         command = [sys.executable, "-m", "postino", "dispatch-due", "--database-url", trial.url, "--json"]
-        ran = subprocess.run(
+        result = subprocess.run(
             command, env=trial.environment(), capture_output=True, text=True, timeout=LONGEST, check=False
         )
         taken = time.perf_counter() - started
-        if ran.returncode:
-            raise Failed(f"dispatch-due failed: {ran.stderr.strip()[-600:]}")
+        if result.returncode:
+            raise Failed(f"dispatch-due failed: {result.stderr.strip()[-600:]}")
         with psycopg.connect(trial.url) as connection:
             [[missed]] = connection.execute("SELECT count(*) FROM postino.jobs WHERE dispatched_at IS NULL").fetchall()
     return {"seconds": taken, "missed": missed}
@@ -35,7 +35,7 @@ def dispatch(stage: Stage, installed: Installed) -> Mapping[str, float]:
 WORKLOADS = (
     Workload(
         "dispatch",
-        "dispatch-due with 100,000 due",
+        "dispatch-due with 100,000 due jobs",
         ("postino",),
         (
             Figure("seconds", "time taken", "s", targets=(Target(5),)),

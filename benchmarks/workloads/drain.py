@@ -1,4 +1,4 @@
-"""Jobs that do nothing, as fast as they go: from the first handler's mark until the store knows the end of the last."""
+"""Run jobs that do nothing, from the first handler's mark until the store contains the end of every job."""
 
 from collections.abc import Mapping
 from functools import partial

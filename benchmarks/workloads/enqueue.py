@@ -1,4 +1,4 @@
-"""Putting jobs in: by many callers one at a time, and by one caller ten thousand at a time."""
+"""Enqueue jobs: single ones by many callers, and 10,000 at a time by one caller."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,14 +16,14 @@ BULK = 10_000
 def single(stage: Stage, installed: Installed, callers: int) -> Mapping[str, float]:
     with Trial(stage.server, installed) as trial:
         seconds = max(0.2, SECONDS * min(1, stage.scale))
-        done = trial.ask("single", callers=callers, seconds=seconds, most=stage.size(MOST))
-    return {"rate": done["jobs"] / done["seconds"]}
+        result = trial.ask("single", callers=callers, seconds=seconds, most=stage.size(MOST))
+    return {"rate": result["jobs"] / result["seconds"]}
 
 
 def bulk(stage: Stage, installed: Installed, keyed: bool) -> Mapping[str, float]:
     with Trial(stage.server, installed) as trial:
-        done = trial.ask("bulk", count=stage.size(BULK), keyed=keyed)
-    return {"rate": done["jobs"] / done["seconds"]}
+        result = trial.ask("bulk", count=stage.size(BULK), keyed=keyed)
+    return {"rate": result["jobs"] / result["seconds"]}
 
 
 def rate(title: str, target: Target) -> tuple[Figure, ...]:
@@ -43,14 +43,14 @@ WORKLOADS = (
     ),
     Workload(
         "bulk-keys",
-        "bulk enqueue of 10,000, Postino's with permanent keys",
+        "bulk enqueue of 10,000 jobs; Postino stores permanent keys",
         ("postino", *POSTGRES_PEERS),
         rate("enqueued in bulk with keys", Target(1, "pgqueuer")),
         partial(bulk, keyed=True),
     ),
     Workload(
         "bulk",
-        "bulk enqueue of 10,000 without keys, beside COPY of the same rows",
+        "bulk enqueue of 10,000 jobs without keys, beside COPY of the same rows",
         ("postino", "raw_copy"),
         rate("enqueued in bulk", Target(0.6, "raw_copy")),
         partial(bulk, keyed=False),

@@ -1,11 +1,11 @@
-"""Hundreds of publications a minute: 1,000 posts whose answers take 2 to 10 s, by one worker, against the ideal."""
+"""Publish 1,000 posts with one worker while networks take 2 to 10 s to respond, and compare with the ideal time."""
 
 import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from benchmarks.install import Installed
-from benchmarks.press import VISIBLE, Press
+from benchmarks.publishing_trial import VISIBLE, PublishingTrial
 from benchmarks.workload import Figure, Stage, Target, Workload
 from postino.config import PublishingConfig
 from postino.providers.registry import load_built_in
@@ -19,18 +19,19 @@ NETWORKS = tuple(load_built_in().providers)
 
 
 def flow(stage: Stage, installed: Installed) -> Mapping[str, float]:
-    """On as many networks as Postino publishes to."""
+    """Publish on every network that Postino supports."""
     networks = NETWORKS
     accounts, each = stage.size(ACCOUNTS), POSTS // ACCOUNTS
     shared = {name: len(range(place, accounts, len(networks))) for place, name in enumerate(networks)}
-    with Press(stage.server) as press:
+    with PublishingTrial(stage.server) as trial:
         for network in networks:
-            press.fault(network, "slow", endpoint=VISIBLE[network], params=SLOW)
-        press.hand_in(shared, each)
-        press.start()
-        press.wait_until_out(networks, LONGEST)
-        published = press.visible(*networks)
-        memory = press.most_memory
+            trial.fault(network, "slow", endpoint=VISIBLE[network], params=SLOW)
+        trial.open_accounts(shared)
+        trial.schedule(each)
+        trial.start()
+        trial.wait_until_published(networks, LONGEST)
+        published = trial.list_visible_calls(*networks)
+        memory = trial.most_memory
     began_at = min(it.began_at for it in published)
     taken = max(it.ended_at for it in published if it.ended_at) - began_at
     ideal = max(ideal_seconds([it for it in published if it.network == network], CAP) for network in networks)
@@ -43,7 +44,7 @@ def flow(stage: Stage, installed: Installed) -> Mapping[str, float]:
 
 
 def ideal_seconds(published: Sequence[LoggedCall], cap: int) -> float:
-    """The same answers of one network, if each free slot is taken at once by the idle account with the most left."""
+    """Return the ideal time for the same response times: free slots go to idle accounts with most posts left."""
     left: dict[str | None, list[float]] = defaultdict(list)
     for it in published:
         left[it.account].append((it.ended_at - it.began_at).total_seconds() if it.ended_at else 0.0)
@@ -63,7 +64,7 @@ def ideal_seconds(published: Sequence[LoggedCall], cap: int) -> float:
 WORKLOADS = (
     Workload(
         "flow",
-        f"{POSTS:,} posts with answers of 2 to 10 s, {ACCOUNTS} accounts on {len(NETWORKS)} networks, one worker",
+        f"{POSTS:,} posts, responses of 2 to 10 s, {ACCOUNTS} accounts on {len(NETWORKS)} networks, one worker",
         ("postino",),
         (
             Figure("ideal", "time taken, in multiples of the ideal", "×", targets=(Target(1.1),)),

@@ -1,4 +1,4 @@
-"""Posts are accepted while a worker publishes them, as `postino up` has it; and the memory each process needs."""
+"""Accept posts while a worker publishes them, as under `postino up`, and measure the memory of each process."""
 
 import time
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ TO_BEGIN = 30.0
 
 
 def household(stage: Stage, installed: Installed, store: Store) -> Mapping[str, float]:
-    """What is accepted is due at once. It ends with the clients: how long the networks take is not asked here."""
+    """Publish now through the API until the clients end; the time until publication does not count."""
     with Service(stage.server, store) as service:
         sandbox = service.start_sandbox()
         accounts = service.open_sandbox_accounts(sandbox, stage.size(ACCOUNTS), BRANDS)
@@ -24,7 +24,7 @@ def household(stage: Stage, installed: Installed, store: Store) -> Mapping[str, 
         service.start_worker()
         wait_for_worker(service)
         idle = {f"{name}-idle": service.wait_until_idle(name) for name in PROCESSES}
-        done = run_client(
+        result = run_client(
             "accept", what="posts", url=service.url, key=service.key, clients=CLIENTS, first=0, now=True, keyed=True,
             accounts=accounts, seconds=max(0.5, SECONDS * min(1, stage.scale)),
         )  # fmt: skip
@@ -33,7 +33,7 @@ def household(stage: Stage, installed: Installed, store: Store) -> Mapping[str, 
         if not published:
             raise Failed("the worker published nothing meanwhile.")
         after = {f"{name}-after": service.memory(name) for name in PROCESSES}
-        return {"rate": done["rate"], "p50": done["p50"], "p99": done["p99"]} | idle | after
+        return {"rate": result["rate"], "p50": result["p50"], "p99": result["p99"]} | idle | after
 
 
 def wait_for_worker(service: Service) -> None:
@@ -46,13 +46,13 @@ def wait_for_worker(service: Service) -> None:
 
 
 FIGURES = (
-    Figure("rate", "accepted meanwhile, each with an Idempotency-Key", "posts/s", True),
-    Figure("p50", "the same, until the answer: p50", "ms"),
-    Figure("p99", "the same: p99", "ms"),
+    Figure("rate", "posts accepted, each with an Idempotency-Key", "posts/s", True),
+    Figure("p50", "response time, p50", "ms"),
+    Figure("p99", "response time, p99", "ms"),
     *(
-        Figure(f"{name}-{when}", f"resident memory of the {name}, {told}", "MB", targets=(Target(150),))
+        Figure(f"{name}-{when}", f"resident memory of the {name}, {moment}", "MB", targets=(Target(150),))
         for name in PROCESSES
-        for when, told in (("idle", "idle after its start"), ("after", "afterwards"))
+        for when, moment in (("idle", "idle after its start"), ("after", "at the end"))
     ),
 )
 WORKLOADS = tuple(

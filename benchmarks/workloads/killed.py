@@ -1,4 +1,4 @@
-"""A worker is killed with SIGKILL in the middle of 2,000 jobs, and another one started at once."""
+"""Kill a worker with SIGKILL in the middle of 2,000 jobs, and start another one at once."""
 
 import time
 from collections.abc import Mapping
@@ -41,7 +41,9 @@ WORKLOADS = (
         ("postino", *POSTGRES_PEERS),
         (
             Figure("unrun", "jobs not run after 60 s", "jobs", targets=(Target(0),)),
-            Figure("seconds", "last job run after the restart", "s", targets=(Target(WorkerConfig().lease + 5),)),
+            Figure(
+                "seconds", "time from the restart to the last job", "s", targets=(Target(WorkerConfig().lease + 5),)
+            ),
         ),
         kill_worker,
         most_rounds=1,

@@ -1,4 +1,4 @@
-"""1,000,000 posts: how long lists and the calendar take over HTTP, whatever is asked for."""
+"""Measure lists and the calendar over HTTP with 1,000,000 posts."""
 
 import asyncio
 from calendar import monthrange
@@ -27,9 +27,9 @@ QUESTIONS = {
     "time": "by from and to",
     "account-time": "of an account, by from and to",
     "text": "with a frequent word",
-    "rare": "with a rare word, as far as one answer goes",
-    "none": "with a word that nobody wrote, as far as one answer goes",
-    "deep": f"{DEEP} pages on",
+    "rare": "with a rare word, one response",
+    "none": "with a word in no post, one response",
+    "deep": f"page {DEEP}",
     "own": "the newest of a key's own brand",
     "week": "calendar of a week",
     "month": "calendar of a month",
@@ -48,16 +48,16 @@ def lists(stage: Stage, installed: Installed, store: Store) -> Mapping[str, floa
         asked = questions(service, accounts)
         times = max(5, int(TIMES * min(1, stage.scale)))
         found = run_client("lists", url=service.url, questions=asked, times=times)
-        empty = [name for name, told in found.items() if not told["rows"] and name != "none"]
+        empty = [name for name, figures in found.items() if not figures["rows"] and name != "none"]
         if empty and stage.scale >= 1:
-            raise Failed(f"nothing was found: {', '.join(empty)}")
-        measured = {f"{name}-{figure}": told[figure] for name, told in found.items() for figure in ("p50", "p99")}
-        first = max(told["first"] for told in found.values())
+            raise Failed(f"these requests returned nothing: {', '.join(empty)}")
+        measured = {f"{name}-{figure}": figures[figure] for name, figures in found.items() for figure in ("p50", "p99")}
+        first = max(figures["first"] for figures in found.values())
         return measured | {"first": first, "idle": idle, "after": service.wait_until_idle("server")}
 
 
 def open_accounts(service: Service, count: int) -> list[Account]:
-    """Each brand on all networks."""
+    """Create accounts for each brand on all networks."""
 
     def make_account(name: str) -> Account:
         return Account(name, name.partition(":")[0], f"brand {int(name.rpartition('account')[2]) % BRANDS}")
@@ -66,7 +66,7 @@ def open_accounts(service: Service, count: int) -> list[Account]:
 
 
 def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[str, str]]]:
-    """What is asked, in several forms each."""
+    """Return the requests, several variants of each."""
     own = service.ask("POST", "/v1/api-keys", {"name": "own", "role": "viewer", "brands": ["brand 3"]})["key"]
     now = datetime.now(UTC)
 
@@ -85,16 +85,16 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
         return (now - timedelta(days=back)).isoformat()
 
     spread = range(20)
-    some = [accounts[number * len(accounts) // len(spread)].id for number in spread]
+    account_ids = [accounts[number * len(accounts) // len(spread)].id for number in spread]
     return {
         "list": [list_query()],
         "status": [list_query(status=status) for status in ("scheduled", "published", "failed", "cancelled")],
         "network": [list_query(network=network) for network in ("bluesky", "mastodon", "telegram")],
-        "account": [list_query(account=name) for name in some],
+        "account": [list_query(account=name) for name in account_ids],
         "brand": [list_query(brand=f"brand {number}") for number in spread],
         "time": [list_query(**{"from": moment(25 * number + 1), "to": moment(25 * number)}) for number in spread],
         "account-time": [
-            list_query(**{"account": some[number], "from": moment(90 + number), "to": moment(number)})
+            list_query(**{"account": account_ids[number], "from": moment(90 + number), "to": moment(number)})
             for number in spread
         ],
         "text": [list_query(text=word) for word in ("coffee", "spring collection", "quiet")],
@@ -111,11 +111,11 @@ def questions(service: Service, accounts: list[Account]) -> dict[str, list[dict[
 
 
 def deep(service: Service, first: dict[str, str]) -> str:
-    """The cursor of a page far behind the first."""
+    """Return the cursor of a page far from the first one."""
     cursor = ""
     for _ in range(DEEP):
-        told: dict[str, Any] = service.ask("GET", first["path"] + (f"&cursor={quote(cursor)}" if cursor else ""))
-        cursor = told["next_cursor"] or cursor
+        page: dict[str, Any] = service.ask("GET", first["path"] + (f"&cursor={quote(cursor)}" if cursor else ""))
+        cursor = page["next_cursor"] or cursor
     return cursor
 
 
@@ -128,9 +128,9 @@ FIGURES = (
             Figure(f"{name}-p50", f"{title}: p50", "ms"),
         )
     ),
-    Figure("first", "the slowest of the first questions after the start", "ms"),
+    Figure("first", "the slowest first request after the start", "ms"),
     Figure("idle", "resident memory of the server, idle after its start", "MB"),
-    Figure("after", "the same afterwards", "MB"),
+    Figure("after", "resident memory of the server at the end", "MB"),
 )
 WORKLOADS = tuple(
     Workload(

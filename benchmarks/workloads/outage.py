@@ -1,9 +1,9 @@
-"""One network fails entirely: what the others publish meanwhile, beside what they publish when it is well."""
+"""Publish to two networks while a third one fails, and compare with the rate without the third one."""
 
 from collections.abc import Mapping
 
 from benchmarks.install import Installed
-from benchmarks.press import VISIBLE, Press
+from benchmarks.publishing_trial import VISIBLE, PublishingTrial
 from benchmarks.workload import Figure, Stage, Target, Workload
 
 DOWN, WELL = "bluesky", ("mastodon", "telegram")
@@ -13,39 +13,40 @@ LONGEST = 120.0
 
 
 def outage(stage: Stage, installed: Installed) -> Mapping[str, float]:
-    """Both in every round, so that what disturbs the machine disturbs both."""
+    """Measure both cases in every round, so that other load on the machine affects both."""
     usual, beside = publish_beside(stage, fails=False), publish_beside(stage, fails=True)
     return {"usual": usual["rate"], "beside": beside["rate"], "share": beside["rate"] / usual["rate"],
             "asked": beside["asked"]}  # fmt: skip
 
 
 def publish_beside(stage: Stage, *, fails: bool) -> dict[str, float]:
-    """The network in question has as much to publish as the others, or nothing but errors to say."""
+    """Publish to the two networks; with `fails`, the third one has as many posts and drops every call."""
     accounts = stage.size(ACCOUNTS)
-    with Press(stage.server) as press:
+    with PublishingTrial(stage.server) as trial:
         for network in WELL:
-            press.fault(network, "slow", endpoint=VISIBLE[network], params=SLOW)
+            trial.fault(network, "slow", endpoint=VISIBLE[network], params=SLOW)
         if fails:
-            press.fault(DOWN, "drop")
-        press.hand_in(dict.fromkeys((DOWN, *WELL) if fails else WELL, accounts), EACH)
-        press.start()
-        press.wait_until_out(WELL, LONGEST)
-        seen = press.visible(*WELL)
-        asked = len(press.oracle.ask(f"calls/log?network={DOWN}&limit=10000")["data"])
-    taken = max(it.ended_at for it in seen if it.ended_at) - min(it.began_at for it in seen)
-    return {"rate": len(seen) / taken.total_seconds(), "asked": asked}
+            trial.fault(DOWN, "drop")
+        trial.open_accounts(dict.fromkeys((DOWN, *WELL) if fails else WELL, accounts))
+        trial.schedule(EACH)
+        trial.start()
+        trial.wait_until_published(WELL, LONGEST)
+        calls = trial.list_visible_calls(*WELL)
+        asked = len(trial.oracle.ask(f"calls/log?network={DOWN}&limit=10000")["data"])
+    taken = max(it.ended_at for it in calls if it.ended_at) - min(it.began_at for it in calls)
+    return {"rate": len(calls) / taken.total_seconds(), "asked": asked}
 
 
 WORKLOADS = (
     Workload(
         "outage",
-        "what two networks publish while a third one fails, answers of 1 to 3 s, one worker",
+        "posts to two networks while a third one fails, responses of 1 to 3 s, one worker",
         ("postino",),
         (
-            Figure("usual", "published without the third one", "posts/s", True),
+            Figure("usual", "published without the third network", "posts/s", True),
             Figure("beside", "published while it fails", "posts/s", True),
-            Figure("share", "the one of the other", "×", True, (Target(0.9),)),
-            Figure("asked", "calls to the one that fails", "calls", targets=(Target(60),)),
+            Figure("share", "ratio of both rates", "×", True, (Target(0.9),)),
+            Figure("asked", "calls to the failing network", "calls", targets=(Target(60),)),
         ),
         outage,
     ),

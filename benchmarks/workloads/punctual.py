@@ -1,4 +1,4 @@
-"""How soon a job starts: after an enqueue into an idle queue, and when a thousand are due at one instant."""
+"""Measure how late jobs start: after an enqueue into an idle queue, and when 1,000 jobs are due at once."""
 
 import math
 import statistics
@@ -50,8 +50,8 @@ WORKLOADS = (
         "150 enqueues into an idle queue, one every 100 ms",
         ("postino", *POSTGRES_PEERS),
         (
-            Figure("p50", "enqueue → start, p50", "ms", targets=(Target(1, BEST_PEER),)),
-            Figure("p99", "enqueue → start, p99", "ms", targets=(Target(1, BEST_PEER),)),
+            Figure("p50", "time from enqueue to start, p50", "ms", targets=(Target(1, BEST_PEER),)),
+            Figure("p99", "time from enqueue to start, p99", "ms", targets=(Target(1, BEST_PEER),)),
         ),
         idle,
         most_rounds=3,
@@ -61,7 +61,7 @@ WORKLOADS = (
         "1,000 jobs due at one instant",
         ("postino", *POSTGRES_PEERS),
         (
-            Figure("p99", "late, p99", "ms", targets=(Target(0.25, BEST_PEER),)),
+            Figure("p99", "lateness, p99", "ms", targets=(Target(0.25, BEST_PEER),)),
             Figure("early", "jobs started early", "jobs", targets=(Target(0),)),
         ),
         due,

@@ -1,4 +1,4 @@
-"""GET /v1/events by 100 listeners at 50 events a second: how long each is on its way, and whether all arrive."""
+"""Send 50 events a second to 100 listeners of GET /v1/events, and measure delays and losses."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -30,19 +30,19 @@ def stream(stage: Stage, installed: Installed, store: Store) -> Mapping[str, flo
 
 
 FIGURES = (
-    Figure("p50", "from the begin of its transaction to the listener: p50", "ms"),
-    Figure("p99", "the same: p99", "ms", targets=(Target(250),)),
-    Figure("answer-p50", "from the answer to the listener: p50", "ms"),
-    Figure("answer-p99", "the same: p99", "ms"),
-    Figure("missed", "events that a listener did not hear", "events", targets=(Target(0),)),
-    Figure("doubled", "events that a listener heard twice", "events", targets=(Target(0),)),
-    Figure("rate", "events made", "events/s", True),
-    Figure("after", "resident memory of the server afterwards", "MB"),
+    Figure("p50", "from the start of the transaction to the listener, p50", "ms"),
+    Figure("p99", "from the start of the transaction to the listener, p99", "ms", targets=(Target(250),)),
+    Figure("answer-p50", "from the response to the listener, p50", "ms"),
+    Figure("answer-p99", "from the response to the listener, p99", "ms"),
+    Figure("missed", "events that a listener missed", "events", targets=(Target(0),)),
+    Figure("doubled", "events that a listener received twice", "events", targets=(Target(0),)),
+    Figure("rate", "events created", "events/s", True),
+    Figure("after", "resident memory of the server at the end", "MB"),
 )
 WORKLOADS = tuple(
     Workload(
         f"stream{ending}",
-        f"{LISTENERS} listeners hear {RATE} events a second, {title}",
+        f"{LISTENERS} listeners receive {RATE} events a second, {title}",
         ("postino",),
         FIGURES,
         partial(stream, store=store),
