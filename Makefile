@@ -1,13 +1,13 @@
 # Everything happens in .venv; `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup up servers lint types check test openapi fuzz crash bench bench-large dist clean
+.PHONY: help setup up servers lint types check test openapi fuzz crash simulate bench bench-large dist clean
 
 BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
 PYTEST := $(BIN)/python -m pytest -n 3
 # Tests that start servers, or explore at length: not part of the inner loop.
-SERVICES := api cli client docs fuzz sandbox simulation
+SERVICES := api cli client docs extremes fuzz sandbox simulation simulator
 BENCH = $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE))
 
 help:  ## list the targets
@@ -16,7 +16,7 @@ help:  ## list the targets
 setup: .venv/.ready  ## create .venv with Postino and the development tools
 	@:
 
-.venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
+.venv/.ready: pyproject.toml requirements/dev.txt requirements/build.txt scripts/setup.sh
 	@scripts/setup.sh dev
 
 up:  ## start Postino: API, worker and sandbox networks
@@ -46,10 +46,13 @@ openapi: setup  ## write openapi.json and docs/api-reference.md from the API's c
 fuzz: setup servers  ## send 50,000 generated requests to the API on both databases, ten minutes; CALLS=… SEED=…
 	@$(BIN)/python -m tests.fuzz $(if $(CALLS),--calls $(CALLS)) $(if $(SEED),--seed $(SEED))
 
-crash: setup servers  ## kill 3,000 workers at every crash point and at random, a quarter of an hour; ONLY=posts KILLS=500 SEED=…
+crash: setup servers  ## kill 3,000 workers at every crash point and at random, and put backups back; twenty minutes; ONLY=posts KILLS=500 SEED=…
 	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
-bench: setup servers  ## measure Postino beside its peers, forty minutes; ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
+simulate: setup  ## run 10,000 simulated lives with every fault, or tell one: SEEDS=… FIRST=… SEED=7 PLANTED=1
+	@$(BIN)/python -m tests.simulator --seeds $(or $(SEEDS),$(if $(PLANTED),500,10000)) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED)) $(if $(PLANTED),--planted)
+
+bench: setup servers  ## measure Postino beside its peers, fifty minutes; ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 bench-large: setup servers  ## the same with ten million rows; needs 15 GB of disk

@@ -17,7 +17,8 @@ Every request with its parameters and responses, then every type with its fields
 authentication, errors, pagination, rate limits and idempotency.
 
 **Bold** parameters are required. Every request under `/v1` can also fail with 401, 422, 429 or 503. A request that
-changes something can also fail with 403, and one with a body with 400, 408 or 413 ([errors](api.md#errors)).
+changes something or concerns all brands can also fail with 403. A request with a body can also fail with 400, 408 or
+413. See [errors](api.md#errors).
 """
 COMMON = {"400", "401", "403", "408", "413", "422", "429", "503"}
 METHODS = ("get", "post", "patch", "put", "delete")

