@@ -171,9 +171,7 @@ class Model:
         return (
             all(narrow[entry.line] == 1 for entry in new if entry.account is not None)
             and all(load[channel] <= cap for channel, cap in self.caps.items() if channel in touched)
-            and all(
-                brands[e.channel, e.brand] <= self.count_brand_slots(e.channel, e.brand) for e in new if not e.started
-            )
+            and all(brands[e.channel, e.brand] <= self.count_brand_slots(e.channel, e.brand) for e in new)
         )
 
     def list_claimable(self) -> list[Entry]:
@@ -240,12 +238,23 @@ class Model:
                     return f"overtaken among what has started: {waiting} by {taken}, of {claimed}"
                 if same_line and taken.queue == waiting.queue and self.get_due_time(waiting) < self.get_due_time(taken):
                     return f"overtaken in its own line: {waiting} by {taken}, of {claimed}"
+                if self.has_first_share(waiting, claimed):
+                    continue  # the rest of its brand's slots is what the queues leave
                 if waiting.started and not taken.started and self.can_run_together(swapped):
                     return f"overtaken although it has started: {waiting} by {taken}, of {claimed}"
                 behind = not waiting.started and not taken.started and waiting.queue < taken.queue
                 if taken is not exempt and behind and self.can_run_together(swapped):
                     return f"overtaken by a lower rank: {waiting} by {taken}, of {claimed}"
         return None
+
+    def has_first_share(self, waiting: Entry, claimed: Iterable[Entry]) -> bool:
+        """Return whether the job is urgent, and its brand holds the slots that it gets before all others."""
+        is_urgent = waiting.started or waiting.queue is Queue.HIGH
+        if not is_urgent or waiting.brand is None or waiting.channel not in self.caps:
+            return False
+        urgent = [entry for entry in claimed if entry.started or entry.queue is Queue.HIGH]
+        busy = [e for e in [*self.list_under_way(), *urgent] if (e.channel, e.brand) == (waiting.channel, waiting.brand)]
+        return len(busy) >= max(1, self.caps[waiting.channel] // 2)
 
     def is_starving(self, entry: Entry) -> bool:
         return entry.run_at is not None and self.now - entry.run_at >= PATIENCE_OF_LOW

@@ -274,9 +274,9 @@ def _find_cap_blocker(
 def _find_brand_share_blocker(
     snapshot: JobSnapshot, cap: int, running: Mapping[str, int], uncertain: list[UncertainJob]
 ) -> list[Blocker]:
-    """One brand never holds all slots. Started posts and posts that ignore blackouts are claimed separately."""
+    """One brand never holds all slots, not even with posts of which something was sent."""
     job = snapshot.job
-    if job.brand is None or job.may_be_live or job.ignore_blackouts:
+    if job.brand is None:
         return []
     turn = BrandTurn(job.channel, job.brand)
     by_brand = {(job.channel, brand): number for brand, number in running.items()}
