@@ -210,3 +210,15 @@ async def test_pause_does_not_refuse_the_next_intent_of_a_started_job(harness: S
     (claimed,) = await harness.take()
     await harness.store.pause(Scope.ACCOUNT, "acme", ME)
     assert await harness.intend(claimed, "second") is not None
+
+
+async def test_pause_refuses_the_next_intent_of_a_started_job_without_a_lane(harness: StoreHarness) -> None:
+    job = await harness.put()
+    (claimed,) = await harness.take()
+    await harness.intend(claimed)
+    lookup_at = (await harness.store.job(job.id)).lookup_at
+    await harness.store.pause(Scope.ALL, "", ME)
+    harness.clock.turn(minutes=1)
+    assert await harness.intend(claimed, "second") is None
+    assert [intent.step for intent in (await harness.store.ledger(job.id)).intents] == ["post"]
+    assert (await harness.store.job(job.id)).lookup_at == lookup_at

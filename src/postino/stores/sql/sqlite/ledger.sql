@@ -1,8 +1,8 @@
 -- name: insert_intents
 -- Fenced by the token. From here on the network may have the post. Repeated after a lost response, it returns the same
 -- intent. A pause that was committed before holds a job of which nothing may be live. With a witness, the batch counts
--- in its row, and nothing is written unless the database is open and has all that the process knows of it. A row without
--- a job says that the batch was accepted.
+-- in its row, and nothing is written unless the database is open and has all that the process knows of it. changes() is
+-- 1 if the job was updated. A row without a job says that the batch was accepted.
 UPDATE postino.witnesses SET n = :n + 1, mark = :mark, seen_at = :now
 WHERE id = :witness AND lost_from IS NULL AND (n = :n OR (n = :n + 1 AND mark = :mark))
   AND EXISTS (SELECT 1 FROM postino.database_state WHERE standing = 'open' AND era = :era AND pulse >= :pulse
@@ -27,11 +27,7 @@ SELECT id, :step, :number, :position, :token, :now,
        :now + make_interval(secs => :send_within),
        :now + make_interval(secs => :send_within + :lookup_delay),
        :id_scope
-FROM postino.jobs WHERE id = :job_id AND token = :token AND may_be_live AND (:witness IS NULL OR EXISTS (
-    SELECT 1 FROM postino.witnesses, postino.database_state
-    WHERE postino.witnesses.id = :witness AND mark = :mark AND standing = 'open' AND era = :era AND pulse >= :pulse
-      AND place = postino.locate()
-))
+FROM postino.jobs WHERE id = :job_id AND changes() = 1
 ON CONFLICT (job_id, step, number) DO UPDATE SET token = intent.token
 RETURNING job_id, step, position, number, intended_at, send_before_at, lookup_at;
 SELECT NULL AS job_id, NULL AS step, NULL AS position, NULL AS number, NULL AS intended_at, NULL AS send_before_at,
