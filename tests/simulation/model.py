@@ -253,7 +253,9 @@ class Model:
         if not is_urgent or waiting.brand is None or waiting.channel not in self.caps:
             return False
         urgent = [entry for entry in claimed if entry.started or entry.queue is Queue.HIGH]
-        busy = [e for e in [*self.list_under_way(), *urgent] if (e.channel, e.brand) == (waiting.channel, waiting.brand)]
+        busy = [
+            e for e in [*self.list_under_way(), *urgent] if (e.channel, e.brand) == (waiting.channel, waiting.brand)
+        ]
         return len(busy) >= max(1, self.caps[waiting.channel] // 2)
 
     def is_starving(self, entry: Entry) -> bool:
