@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What a test has counted is told at the end, whichever process ran it."""
+    """Print at the end what the tests have counted, whichever process ran them."""
     for report in [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]:
         for name, text in getattr(report, "user_properties", ()):
             if name == COUNTED and report.when == "call":

@@ -45,7 +45,7 @@ COVERED = {
     "export POSTINO_DATABASE_URL=postgresql:///postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
     "createdb postino": "tests/examples/test_snap_processing.py runs on PostgreSQL",
 }
-# Commands that go on until they are told to stop: what they print before they are told to.
+# Commands that run until they are stopped: what they print first.
 ENDLESS = {"postino worker": "worker.started", "postino up": None, "make up": None}
 SERVERS = ("python forum_server.py",)  # those that print nothing: one can connect to the last word
 UP = "postino up --port 0"  # instead of the usual ports, which may be taken where the tests run
@@ -66,9 +66,9 @@ class DocRunner:
             f"forum_server.py {FORUM}": f"forum_server.py {forum}",
         }
         self.played = 0
-        self.said: str | None = None  # by the command before
+        self.output: str | None = None  # of the command before
         self.terminal: int | None = None  # of `postino up`
-        self.greeting = ""  # what it said there
+        self.greeting = ""  # what it printed there
         self.forker = Forker()
         self.turn_to("project")
 
@@ -111,7 +111,7 @@ class DocRunner:
         if block.not_run:
             if block.language == "python":
                 compile(block.text, block.page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-            self.said = None
+            self.output = None
             return
         match block.language:
             case "python":
@@ -119,18 +119,18 @@ class DocRunner:
             case "csv" | "toml" if block.file:
                 self.save_block(block)
             case "console":
-                self.said = None
+                self.output = None
                 for command in block.commands:
                     self.console(command.partition("  #")[0].strip(), block.answered)
-            case "text" | "json" if self.said is None:
-                raise AssertionError(f"{block.page.name}: nothing was said before\n{block.text}")
+            case "text" | "json" if self.output is None:
+                raise AssertionError(f"{block.page.name}: the block before printed nothing\n{block.text}")
             case "text" if "\nevent: " in block.text:
-                compare_events(block.text, str(self.said), block.page.name)
+                compare_events(block.text, str(self.output), block.page.name)
             case "text":
-                assert self.said is not None
-                assert plain(self.said) == plain(block.text), f"{block.page.name}\n{self.said}"
+                assert self.output is not None
+                assert plain(self.output) == plain(block.text), f"{block.page.name}\n{self.output}"
             case "json":
-                compare(json.loads(block.text), json.loads(str(self.said)), block.page.name)
+                compare(json.loads(block.text), json.loads(str(self.output)), block.page.name)
 
     def fill_places(self, text: str) -> str:
         for old, new in self.places.items():
@@ -148,7 +148,7 @@ class DocRunner:
         """A file is run by what follows on its page: test_every_block_is_run_or_marked_with_a_reason sees to that."""
         file = self.save_block(block)
         if not block.file:
-            self.said = self.run([sys.executable, str(file)])
+            self.output = self.run([sys.executable, str(file)])
 
     def console(self, command: str, answered: str | None) -> None:
         if command in COVERED:
@@ -165,11 +165,11 @@ class DocRunner:
             self.data_dir = self.first_data_dir
             self.environment["POSTINO_DATA_DIR"] = str(self.data_dir)
         elif command.startswith("curl "):
-            self.said = self.curl(command, answered)
+            self.output = self.curl(command, answered)
         elif " > " in command:
             self.run(["bash", "-c", command])
         else:
-            self.said = self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
+            self.output = self.run(shlex.split(re.sub(r"\bID\b", lambda _: self.job_for(command), command)))
 
     def curl(self, command: str, answered: str | None) -> str:
         """An answer that is no success is one only where the page says so; what goes on for ever ends after a while."""
@@ -192,7 +192,7 @@ class DocRunner:
         return done.out
 
     def start(self, command: str, sign: str | None) -> None:
-        self.said = None
+        self.output = None
         if command == UP:
             self.start_up()
             return
@@ -278,10 +278,10 @@ def plain(text: str) -> list[str]:
 def compare_events(shown: str, real: str, where: str) -> None:
     """As many lines as are shown, with the same names; what is JSON has the same names in it, too."""
     for line, other in zip(shown.splitlines(), real.splitlines(), strict=False):
-        (name, _, result), (real_name, _, really_said) = line.partition(": "), other.partition(": ")
+        (name, _, result), (real_name, _, real_result) = line.partition(": "), other.partition(": ")
         assert name == real_name, f"{where}: {line} is shown, and it is {other}"
         if name == "data":
-            compare(json.loads(result) | {"data": "…"}, json.loads(really_said), where)
+            compare(json.loads(result) | {"data": "…"}, json.loads(real_result), where)
     assert len(shown.splitlines()) <= len(real.splitlines()), f"{where}\n{real}"
 
 

@@ -43,8 +43,8 @@ def test_a_miniature_run_measures_postino_beside_a_limit(
     assert measured == [contestant for contestant in WORKLOADS[name].contestants if contestant in ready], results
 
     write(tmp_path, [result], {"rounds": 1})
-    [told] = json.loads((tmp_path / "results.json").read_text())["results"]
-    assert told["figures"][0]["contestants"].keys() == set(measured)
+    [written] = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert written["figures"][0]["contestants"].keys() == set(measured)
     drawn = ElementTree.parse(tmp_path / f"{name}.svg")
     assert "Postino" in "".join(drawn.getroot().itertext())
 

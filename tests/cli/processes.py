@@ -51,7 +51,7 @@ class Command:
             try:
                 line = self.news.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
-                raise AssertionError(f"never printed {words!r}:\n{self.said}") from None
+                raise AssertionError(f"never printed {words!r}:\n{self.output}") from None
             if words in line:
                 return line
 
@@ -62,7 +62,7 @@ class Command:
         return code
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return "\n".join([*self.out, *self.err])
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Commands that ask a server: which one, by which key, and what is said when that does not work."""
+"""Commands that ask a server: which server, which key, and the errors."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_worker_finishes_running_job_on_sigterm(shop: Path, local_queue: LocalQu
         worker.process.send_signal(signal.SIGTERM)
         worker.wait_for("worker.draining")
         (shop / "go").touch()
-        assert worker.wait() == 0, worker.said
+        assert worker.wait() == 0, worker.output
     assert local_queue.get(quick).state is State.COMPLETED
     done = local_queue.get(patient)
     assert (done.state, done.remote_id, done.attempts) == (State.COMPLETED, "r1", 1)
@@ -105,7 +105,7 @@ def test_simultaneous_signals_count_once(shop: Path, local_queue: LocalQueue) ->
         worker.wait_for("worker.draining")
         worker.process.send_signal(signal.SIGTERM)
         (shop / "go").touch()
-        assert worker.wait() == 0, worker.said
+        assert worker.wait() == 0, worker.output
     assert local_queue.get(patient).state is State.COMPLETED
 
 
@@ -119,7 +119,7 @@ def test_stuck_handler_is_abandoned_and_its_job_released(
         worker.wait_for("has begun")
         began = time.monotonic()
         worker.process.send_signal(signal.SIGTERM)
-        assert worker.wait() == 0, worker.said
+        assert worker.wait() == 0, worker.output
         assert time.monotonic() - began < 10
     assert '"handlers": 1' in worker.err[-1]
     assert "worker.abandoned" in worker.err[-1]
@@ -144,7 +144,7 @@ def test_options_reach_application_and_piped_logs_are_json(shop: Path, tmp_path:
         assert '"event": "worker.started"' in worker.wait_for("worker.started")
         worker.wait_for("did that")
         worker.process.send_signal(signal.SIGINT)
-        assert worker.wait() == 0, worker.said
+        assert worker.wait() == 0, worker.output
     assert elsewhere.get(job).state is State.COMPLETED
 
 
@@ -153,7 +153,7 @@ def test_application_with_own_database_rejects_options(shop: Path) -> None:
     (shop / "own.py").write_text(own)
     with Command("worker", "--app", "own:app", "--database-url", "sqlite:////tmp/other.db", folder=shop) as worker:
         assert worker.wait() == 2
-    assert "--database-url" in worker.said
+    assert "--database-url" in worker.output
 
 
 @pytest.mark.parametrize(
@@ -201,5 +201,5 @@ def test_worker_without_application_leaves_other_jobs_alone(
         explanation = postino("jobs", "explain", job.id, "--json").json
         assert [blocker["kind"] for blocker in explanation["blockers"]] == ["no_handler"]
         worker.process.send_signal(signal.SIGINT)
-        assert worker.wait() == 0, worker.said
+        assert worker.wait() == 0, worker.output
     assert (local_queue.get(job).state, local_queue.get(job).attempts) == (State.PENDING, 0)

@@ -98,11 +98,11 @@ async def test_sent_job_is_not_edited_and_keeps_its_steps(harness: StoreHarness,
 
 async def test_resolving_as_live_records_the_receipt_of_the_person(harness: StoreHarness) -> None:
     job = await harness.add_uncertain_job(account="acme")
-    said_at = harness.clock.turn(minutes=1)
+    resolved_at = harness.clock.turn(minutes=1)
     resolved = await harness.store.resolve_job(job.id, Done(remote_id="r1"), ME)
     assert (resolved.state, resolved.run_at, resolved.lookup_at, resolved.may_be_live) == (
         State.PENDING,
-        said_at,
+        resolved_at,
         None,
         True,
     )
@@ -113,7 +113,7 @@ async def test_resolving_as_live_records_the_receipt_of_the_person(harness: Stor
         Verdict.ACCEPTED,
         ReceiptSource.PERSON,
     )
-    assert (entry.why, entry.at) == ("because", said_at)
+    assert (entry.why, entry.at) == ("because", resolved_at)
     assert entry.receipt is not None
     assert entry.receipt.remote_id == "r1"
     assert ids(await harness.take(worker="w2")) == {job.id}, "it goes on by itself"

@@ -20,14 +20,14 @@ LANES = pytest.mark.parametrize("lane", [{}, {"account": "acme"}, {"brand": "sho
 
 async def test_fact_ends_the_doubt_and_is_stored_as_given(harness: StoreHarness, running_job: Job) -> None:
     await harness.intend(running_job)
-    told_at = harness.clock.turn(seconds=1)
+    received_at = harness.clock.turn(seconds=1)
     noted = await harness.accept(running_job, "r1")
     assert (noted.lookup_at, noted.held_by, noted.is_duplicate) == (None, None, False)
     assert (await harness.store.job(running_job.id)).lookup_at is None
     (entry,) = (await harness.store.ledger(running_job.id)).receipts
     receipt = Receipt(remote_id="r1", url="https://there/r1", data={"seen": [1, "ü"]})
     assert entry == ReceiptEntry(
-        step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt, at=told_at
+        step="post", number=1, verdict=Verdict.ACCEPTED, source=ReceiptSource.CALL, receipt=receipt, at=received_at
     )
 
 
@@ -117,7 +117,7 @@ async def test_each_additional_remote_id_of_a_step_writes_one_event(harness: Sto
         await harness.intend(running_job, number=number)
     await harness.accept(running_job, "r1", number=1)
     assert (await harness.accept(running_job, "r2", number=2)).is_duplicate
-    assert not (await harness.accept(running_job, "r2", number=2)).is_duplicate, "told already"
+    assert not (await harness.accept(running_job, "r2", number=2)).is_duplicate, "reported already"
     assert not (await harness.accept(running_job, "r1", number=3)).is_duplicate, "known already, by another number"
     (event,) = [event for event in await harness.events() if event.type == EventType.DUPLICATED]
     assert (event.job_id, event.data) == (running_job.id, {"step": "post", "remote_ids": ["r1", "r2"]})

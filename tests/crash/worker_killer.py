@@ -11,7 +11,7 @@ from tests.crash.program import LEASE
 from tests.crash.worker_lives import WorkerEnd, WorkerLife
 from tests.crash.workers import Process, Workers
 
-GRACEFUL = 30.0  # seconds that a worker told to stop may take, at most
+GRACEFUL = 30.0  # seconds that a stopping worker may take, at most
 
 
 class WorkerKiller:
@@ -84,4 +84,4 @@ class WorkerKiller:
         for worker in processes:
             worker.signal(signal.SIGTERM)
             if (code := await worker.wait(GRACEFUL)) != 0:
-                self.wrong.append(f"process {worker.pid}, told to stop at the end, ended with {code}")
+                self.wrong.append(f"process {worker.pid}, stopped at the end, ended with {code}")

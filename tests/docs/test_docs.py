@@ -44,7 +44,7 @@ def classify_block(block: Block, before: Block | None, after: Sequence[Block] = 
         case "python" | "console" if block.page in PLAYED or block.page == EXAMPLE:
             return "run"
         case "text" | "json" if before is not None and before.language in ("console", "python") and not before.file:
-            return "compared with what was said"
+            return "compared with the output"
         case "toml" | "sql" | "mermaid":
             return "checked by tests/test_docs.py"
     return None
@@ -73,7 +73,7 @@ def test_a_block_that_no_test_runs_is_detected() -> None:
     console, text = Block(README, "console", "$ python shop.py\n", None), Block(README, "text", "It is up.\n", None)
     shop = Block(README, "python", "print()", "file: shop.py")
     assert classify_block(console, None) == "run"
-    assert classify_block(text, console) == "compared with what was said"
+    assert classify_block(text, console) == "compared with the output"
     assert classify_block(text, None) is None
     assert classify_block(text, text) is None
     assert classify_block(Block(ROOT / "CHANGELOG.md", "console", "$ make up\n", None), None) is None
@@ -131,7 +131,7 @@ def test_the_commands_of_the_pages_work_in_order(tmp_path: Path) -> None:
             for block in blocks(page):
                 rehearsal.play(block)
                 if page == EXTENDING and block.language == "json":
-                    out = json.loads(rehearsal.said or "")
+                    out = json.loads(rehearsal.output or "")
                     assert [(post["text"], post["sent"]) for post in out] == FORUM_HAS
     [greeting] = [block for block in blocks(QUICKSTART, "text") if "Postino is running" in block.text]
     assert normalize_output(rehearsal.greeting) == normalize_output(greeting.text)

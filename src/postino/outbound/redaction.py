@@ -61,7 +61,7 @@ class Redaction:
 class LearnedSecrets:
     """The secrets of this process's latest sessions, by host: what was sent as authorization or received as a token.
 
-    Nobody has told the redaction about them: a sign-in or a refresh has just created them.
+    The account does not contain them yet: a sign-in or a refresh has just created them.
     """
 
     def __init__(self) -> None:

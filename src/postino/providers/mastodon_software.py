@@ -37,7 +37,7 @@ class Software:
 
 @dataclass(slots=True)
 class SoftwareByServer:
-    """The software of each server, as the server said within the last day.
+    """The software of each server, from the answer that the server gave within the last day.
 
     It is kept in memory: each worker asks a server at most once a day, and only after a lookup that found nothing. An
     answer from longer ago must not be trusted, so storing it would save next to nothing.

@@ -80,8 +80,8 @@ def _check_parts(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Prob
             if (count := length.count(part) + length.count("".join(counted.values()))) > length.most:
                 field = "text" if number == 0 else f"thread[{number - 1}]"
                 what = " with ".join(["The text" if number == 0 else f"Part {number + 1} of the thread", *counted])
-                said = _describe_excess(what, count, length, limits, is_caption)
-                yield Problem(Severity.ERROR, where(field), f"{said} {_suggest_shortening(limits, is_caption)}")
+                excess = _describe_excess(what, count, length, limits, is_caption)
+                yield Problem(Severity.ERROR, where(field), f"{excess} {_suggest_shortening(limits, is_caption)}")
 
 
 def _describe_excess(what: str, count: int, length: LengthLimit, limits: NetworkLimits, is_caption: bool) -> str:
@@ -114,8 +114,8 @@ def _check_title(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Prob
         yield Problem(Severity.WARNING, field, message)
     for length in limits.title:
         if (count := length.count(rendered.title)) > length.most:
-            said = _describe_excess("The title", count, length, limits, is_caption=False)
-            yield Problem(Severity.ERROR, field, f"{said} Shorten it or write another title for {limits.name}.")
+            excess = _describe_excess("The title", count, length, limits, is_caption=False)
+            yield Problem(Severity.ERROR, field, f"{excess} Shorten it or write another title for {limits.name}.")
 
 
 def _check_hashtags(rendered: RenderedPost, limits: NetworkLimits) -> Iterator[Problem]:

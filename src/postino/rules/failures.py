@@ -59,11 +59,11 @@ def is_definite_refusal(failure: HasFailureKind) -> bool:
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime) -> datetime | None:
     """Parse the Retry-After header, in seconds or as a date. Header names are in lower case."""
-    said = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d+(\.\d+)?", said, re.ASCII):
-        return add_wait(float(said), now)
+    text = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+        return add_wait(float(text), now)
     try:
-        return _clamp(parsedate_to_datetime(said), now, headers)
+        return _clamp(parsedate_to_datetime(text), now, headers)
     except (ValueError, OverflowError):
         return None
 
@@ -73,15 +73,15 @@ def add_wait(seconds: float, now: datetime) -> datetime:
     return now + timedelta(seconds=min(max(seconds, 0), MAX_WAIT.total_seconds()))
 
 
-def parse_reset_time(said: str | None, now: datetime, headers: Mapping[str, str]) -> datetime | None:
+def parse_reset_time(text: str | None, now: datetime, headers: Mapping[str, str]) -> datetime | None:
     """Parse the end of a rate limit, as an ISO date or in seconds since 1970; None if it is neither.
 
     `headers` are those of the response: their Date tells by which clock the network counts.
     """
     try:
-        if re.fullmatch(r"\d+(\.\d+)?", said or "", re.ASCII):
-            return _clamp(datetime.fromtimestamp(float(said or 0), UTC), now, headers)
-        return _clamp(datetime.fromisoformat(said or ""), now, headers)
+        if re.fullmatch(r"\d+(\.\d+)?", text or "", re.ASCII):
+            return _clamp(datetime.fromtimestamp(float(text or 0), UTC), now, headers)
+        return _clamp(datetime.fromisoformat(text or ""), now, headers)
     except (ValueError, OverflowError, OSError):  # the last two: a year beyond the calendar
         return None
 

@@ -49,9 +49,9 @@ def append_tags(parts: Sequence[str], tags: Iterable[str]) -> str:
 def check_tags(written: Iterable[str], where: str) -> list[Problem]:
     """Return warnings about hashtags that networks would cut or ignore."""
     return [
-        Problem(Severity.WARNING, where, said)
+        Problem(Severity.WARNING, where, message)
         for tag in normalize_tags(written)
-        if (said := _describe_problem(tag)) is not None
+        if (message := _describe_problem(tag)) is not None
     ]
 
 

@@ -90,19 +90,19 @@ def make_content_key(
     content: Content, *, brand: str | None, channel: str, account: str | None, scheduled_at: datetime
 ) -> str:
     """Return the key of a content on one channel, with its overrides applied."""
-    said = select_content(content, channel)
+    source = select_content(content, channel)
     return make_plan_key(
         brand=brand,
         channel=channel,
         account=account,
         scheduled_at=scheduled_at,
-        media_hash=hash_media([ref.reference for ref in said.media]),
+        media_hash=hash_media([ref.reference for ref in source.media]),
         caption_hash=hash_caption(
-            said.body,
-            list_used_placeholders(said, content.placeholders),
-            thread=said.thread,
-            title=said.title,
-            hashtags=said.hashtags,
+            source.body,
+            list_used_placeholders(source, content.placeholders),
+            thread=source.thread,
+            title=source.title,
+            hashtags=source.hashtags,
         ),
     )
 

@@ -81,12 +81,12 @@ def _check_counts(media: Sequence[MediaRef], limits: MediaLimits, network: str) 
             f"{network} needs media in every post. Add one: {' or '.join(SINGULAR[kind] for kind in limits.kinds)}."
         ]
     counts = Counter(ref.kind for ref in media if ref.kind is not None)
-    said = [message for kind, count in counts.items() if (message := _check_count(kind, count, limits, network))]
+    messages = [message for kind, count in counts.items() if (message := _check_count(kind, count, limits, network))]
     if len(counts) > 1 and not limits.mixed and counts.keys() <= limits.kinds.keys():
-        said.append(f"{network} does not accept images and videos in one post. Choose one of the two.")
-    if not said and len(media) > limits.most:
-        said.append(_describe_excess(network, f"{limits.most} attachments", len(media), limits.most))
-    return said
+        messages.append(f"{network} does not accept images and videos in one post. Choose one of the two.")
+    if not messages and len(media) > limits.most:
+        messages.append(_describe_excess(network, f"{limits.most} attachments", len(media), limits.most))
+    return messages
 
 
 def _check_count(kind: MediaKind, count: int, limits: MediaLimits, network: str) -> str | None:

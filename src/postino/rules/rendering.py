@@ -59,8 +59,8 @@ class RenderedPost:
 
 
 def render_content(content: Content, network: str) -> RenderedPost:
-    said = select_content(content, network)
-    ready = _fill_placeholders(said, content.placeholders)
+    source = select_content(content, network)
+    ready = _fill_placeholders(source, content.placeholders)
     parts = tuple(normalize_text(part) for part in (ready.body, *ready.thread))
     tags = normalize_tags(ready.hashtags)
     return RenderedPost(
@@ -71,22 +71,22 @@ def render_content(content: Content, network: str) -> RenderedPost:
         hashtags=tags,
         options=ready.options,
         problems=(
-            *_check_placeholders(said, content.placeholders),
-            *check_tags(ready.hashtags, said.field_path("hashtags")),
-            *check_kinds(ready.media, said.field_path("media")),
+            *_check_placeholders(source, content.placeholders),
+            *check_tags(ready.hashtags, source.field_path("hashtags")),
+            *check_kinds(ready.media, source.field_path("media")),
         ),
-        source=said,
+        source=source,
     )
 
 
 def select_content(content: Content, network: str) -> NetworkContent:
     override = content.overrides.get(network, ContentOverride())
-    own = {name: said for name in FIELDS if (said := getattr(override, name)) is not None}
+    values = {name: value for name in FIELDS if (value := getattr(override, name)) is not None}
     return NetworkContent(
         network=network,
         options=override.options,
-        overridden=frozenset(FIELDS[name] for name in own),
-        **{name: getattr(content, name) for name in FIELDS} | own,
+        overridden=frozenset(FIELDS[name] for name in values),
+        **{name: getattr(content, name) for name in FIELDS} | values,
     )
 
 
@@ -103,9 +103,9 @@ def limit_to_networks(content: Content, networks: Collection[str]) -> Content:
     return replace(known, placeholders={name: text for name, text in content.placeholders.items() if name in names})
 
 
-def list_used_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -> dict[str, str]:
+def list_used_placeholders(source: NetworkContent, placeholders: Mapping[str, str]) -> dict[str, str]:
     """Return the placeholders that the text uses, with their values."""
-    names = {name for _, text in _list_texts(said) for name in _find_placeholders(text)}
+    names = {name for _, text in _list_texts(source) for name in _find_placeholders(text)}
     return {name: text for name, text in placeholders.items() if name in names}
 
 
@@ -114,47 +114,47 @@ def normalize_text(text: str) -> str:
     return SPACES_AT_LINE_ENDS.sub("", CONTROLS.sub("", LINE_BREAKS.sub("\n", text))).strip()
 
 
-def _list_texts(said: NetworkContent) -> Iterator[tuple[str, str]]:
-    yield "text", said.body
-    yield "title", said.title or ""
-    yield from ((f"thread[{number}]", part) for number, part in enumerate(said.thread))
-    yield from (("hashtags", tag) for tag in said.hashtags)
+def _list_texts(source: NetworkContent) -> Iterator[tuple[str, str]]:
+    yield "text", source.body
+    yield "title", source.title or ""
+    yield from ((f"thread[{number}]", part) for number, part in enumerate(source.thread))
+    yield from (("hashtags", tag) for tag in source.hashtags)
 
 
-def _list_all_texts(said: NetworkContent) -> Iterator[tuple[str, str]]:
-    yield from _list_texts(said)
-    yield from ((f"media[{number}].alt", ref.alt) for number, ref in enumerate(said.media))
+def _list_all_texts(source: NetworkContent) -> Iterator[tuple[str, str]]:
+    yield from _list_texts(source)
+    yield from ((f"media[{number}].alt", ref.alt) for number, ref in enumerate(source.media))
 
 
 def _find_placeholders(text: str) -> list[str]:
     return [found.strip() for found in PLACEHOLDER.findall(text)]
 
 
-def _fill_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -> NetworkContent:
+def _fill_placeholders(source: NetworkContent, placeholders: Mapping[str, str]) -> NetworkContent:
     def fill(text: str) -> str:
         return PLACEHOLDER.sub(lambda found: placeholders.get(found[1].strip(), found[0]), text)
 
     return replace(
-        said,
-        body=fill(said.body),
-        thread=tuple(map(fill, said.thread)),
-        title=fill(said.title or ""),
-        hashtags=tuple(map(fill, said.hashtags)),
-        media=tuple(replace(ref, alt=fill(ref.alt)) for ref in said.media),
+        source,
+        body=fill(source.body),
+        thread=tuple(map(fill, source.thread)),
+        title=fill(source.title or ""),
+        hashtags=tuple(map(fill, source.hashtags)),
+        media=tuple(replace(ref, alt=fill(ref.alt)) for ref in source.media),
     )
 
 
-def _check_placeholders(said: NetworkContent, placeholders: Mapping[str, str]) -> Iterator[Problem]:
+def _check_placeholders(source: NetworkContent, placeholders: Mapping[str, str]) -> Iterator[Problem]:
     unknown = (
         (place, name)
-        for place, text in _list_all_texts(said)
+        for place, text in _list_all_texts(source)
         for name in dict.fromkeys(_find_placeholders(text))
         if name not in placeholders
     )
     for number, (place, name) in enumerate(islice(unknown, MAX_REPORTED)):
         hint = _suggest_placeholder(name, placeholders) if number < MAX_SUGGESTIONS else NO_VALUE
         message = f"The placeholder {{{{{name}}}}} has no value. {hint}"
-        yield Problem(Severity.ERROR, said.field_path(place), message)
+        yield Problem(Severity.ERROR, source.field_path(place), message)
 
 
 def _suggest_placeholder(name: str, placeholders: Mapping[str, str]) -> str:

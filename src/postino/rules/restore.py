@@ -81,7 +81,7 @@ def classify(
 ) -> Knowledge:
     """Compare the memories of a machine with the database. `own` is that of the running process.
 
-    A memory of a former era proves no loss: a person has said since then what the database is.
+    A memory of a former era proves no loss: a person has answered since then what the database is.
     """
     every = [*memories, own] if own is not None else memories
     if any(has_lost(memory, state, former_eras) for memory in every):
@@ -233,7 +233,7 @@ def is_in_use(state: DatabaseState, now: datetime) -> bool:
 
 
 def is_answered(state: DatabaseState) -> bool:
-    """Return whether nobody has worked with the database since a person said what it is."""
+    """Return whether nobody has worked with the database since a person answered what it is."""
     return state.pulse == state.answered_pulse
 
 

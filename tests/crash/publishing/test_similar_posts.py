@@ -121,7 +121,7 @@ async def test_recent_equal_post_of_an_account_keeps_its_remote_id(harness: Publ
 @pytest.mark.crash
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_equal_posts_of_an_account_are_never_in_doubt_together(harness: PublishingHarness) -> None:
-    """Equal posts cannot be told apart: the second waits until the first request cannot arrive any more."""
+    """Equal posts look the same on the network: the second waits until the first request cannot arrive any more."""
     for network in ("bluesky", "mastodon"):
         account = await harness.open_account(network)
         for _ in range(2):

@@ -255,13 +255,13 @@ def accept_database(
         installation=installation if is_copy or row["installation"] is None else row["installation"],
         era=era,
         standing=standing,
-        reason=f"A person said that another database sends its posts: {audit.reason}" if is_copy else None,
+        reason=f"A person answered that another database sends its posts: {audit.reason}" if is_copy else None,
     )
     suspects = Suspects(due=tuple(missed))
     if answer is DatabaseAnswer.RESTORED:
         yield ask("forget_absences")
         since_at = lost_since_at or row["alive_at"] or (yield from read_schema_time())
-        # A worker that noticed the loss said when. What was accepted since is not lost.
+        # The state has the time at which a worker noticed the loss. What was accepted since then is not lost.
         created_to_at = row["since_at"] if row["cause"] == Cause.LOSS else row["now_at"]
         suspects = yield from suspect_posts(
             Suspicion.RESTORED, since_at, row["now_at"], due_to_at=FOREVER, created_to_at=created_to_at
