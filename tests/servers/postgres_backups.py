@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -18,6 +21,7 @@ restore_command = 'cp {folder}/%f %p'
 recovery_target_name = '{point}'
 recovery_target_action = 'promote'
 """
+LAST_CHECKPOINT = "SELECT timeline_id::text || ' ' || redo_lsn::text FROM pg_control_checkpoint()"
 PROGRAMS = ("pg_basebackup", "pg_dump", "pg_restore")
 
 
@@ -63,6 +67,19 @@ class Standby(PostgresServer):
             connection.execute("ALTER SYSTEM SET primary_conninfo = ''")
             connection.execute("SELECT pg_reload_conf()")
         wait_for(self.url, "SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)")
+
+    @contextmanager
+    def freeze_checkpoints(self) -> Iterator[None]:
+        """Let no checkpoint end during the block, as on a large server, where one takes minutes."""
+        process = ask(self.url, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
+        assert isinstance(process, int)
+        before = ask(self.url, LAST_CHECKPOINT)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+            assert ask(self.url, LAST_CHECKPOINT) == before
+        finally:
+            os.kill(process, signal.SIGCONT)
 
     def take_over(self) -> None:
         """Kill the primary, so that nobody can write to it any more, and become one."""
