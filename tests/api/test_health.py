@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from postino import Postino
 from postino.api import health
 from postino.api.shared_call import SharedCall
+from postino.config import Config, DatabaseConfig
 from tests.api.asgi import run_api
 
 
@@ -50,3 +53,19 @@ async def test_shared_call_survives_whoever_started_it() -> None:
     first.cancel()
     leave.set()
     assert await second == 7
+
+
+async def test_readiness_says_since_when_an_open_transaction_delays_events(postgres_url: str, tmp_path: Path) -> None:
+    config = Config(data_dir=tmp_path, database=DatabaseConfig(url=postgres_url, transaction_warning=0.0))
+    app, other = Postino(config), await asyncpg.connect(postgres_url)
+    await app.store.migrate()
+    async with app:
+        await other.execute("BEGIN; SELECT pg_current_xact_id()")
+        begun_at = await other.fetchval("SELECT to_json(now()) #>> '{}'")
+        await app.pause("brand", "acme")
+        delayed = await health.read_state(app)
+        await other.execute("ROLLBACK")
+        await other.close()
+        assert datetime.fromisoformat(delayed["events_delayed_since"]) == datetime.fromisoformat(begun_at)
+        # PostgreSQL's own work may be in a transaction now.
+        assert (await health.read_state(app)).get("events_delayed_since") != delayed["events_delayed_since"]
