@@ -1,1 +1,1 @@
-"""The HTTP API: what people and programs ask of Postino over the wire. It decides nothing and publishes nothing."""
+"""The HTTP API for people and programs. It decides nothing and publishes nothing."""

@@ -33,13 +33,13 @@ NO_CSRF_TOKEN = (
 
 @dataclass(slots=True)
 class Proof:
-    """Whether the API key or session of a request is valid, for the rate limit, which counts a request before."""
+    """Whether the API key or session of a request is valid. The rate limit has already counted the request."""
 
     accepted: bool = False
 
 
 class Authenticator(Protocol):
-    """Finds out who sends a request. Raises HTTPException 401 or 403 if that is nobody who may."""
+    """Authenticates the sender of a request. Raises HTTPException 401 or 403 if that fails."""
 
     async def authenticate(self, request: Request) -> Caller: ...
 
@@ -83,7 +83,7 @@ class KeyAuthenticator:
         return await self.check_cookie(request, cookie)
 
     async def is_still_valid(self, caller: Caller, request: Request) -> bool:
-        """Tell whether the key or session is still the same. This does not extend a session."""
+        """Return whether the key or session is still the same. This does not extend a session."""
         if caller.session is not None:
             session = await self.app.sign_in.find_session(caller.session.cookie, touch=False)
             return session is not None and from_session(session) == caller

@@ -1,4 +1,4 @@
-"""Work of requests that would hold up others on the event loop: it runs in a thread, one request at a time."""
+"""Run slow work of requests in a thread, one request at a time, so that it does not block the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ LARGE = 64_000  # bytes; what is smaller takes less time than another thread wou
 
 
 class BesideLoop:
-    """One thread for all requests: more would take the interpreter from the event loop for longer."""
+    """Runs the work of all requests in one thread: several threads would slow down the event loop more."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()

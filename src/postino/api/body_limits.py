@@ -161,7 +161,7 @@ class ParsedBodyRoute(APIRoute):
 
 
 def has_body(scope: Scope) -> bool:
-    """Tell whether the headers announce a body."""
+    """Return whether the headers announce a body."""
     headers = Headers(scope=scope)
     return "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
 

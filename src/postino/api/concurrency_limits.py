@@ -1,4 +1,4 @@
-"""How much a caller, a brand and an address may have in progress at once: event streams, imports."""
+"""Limit how many event streams and imports a caller, a brand and an address may have at once."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ CALLERS_PER_ADDRESS = 4  # as many may use all they are allowed, for example beh
 
 
 class LimitReached(Exception):
-    """Somebody has as many in progress as are allowed."""
+    """A caller already has as many operations in progress as the limit allows."""
 
     def __init__(self, who: str, most: int) -> None:
         super().__init__(f"{who} has {most} in progress.")
@@ -21,7 +21,7 @@ class LimitReached(Exception):
 
 
 class ConcurrencyLimits:
-    """Counts what is in progress, by those for whom it is. It forgets whoever has nothing in progress."""
+    """Counts the operations in progress by caller, brand and address. Those without any use no memory."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -29,7 +29,7 @@ class ConcurrencyLimits:
 
     @contextmanager
     def enter(self, request: Request, caller: Caller) -> Iterator[None]:
-        """Count one more while the block runs. Raises LimitReached."""
+        """Count one more operation while the block runs. Raises LimitReached."""
         names = list_names(request, caller)
         for name in names:
             most = self.most * (CALLERS_PER_ADDRESS if name[0] == "address" else 1)
@@ -44,6 +44,6 @@ class ConcurrencyLimits:
 
 
 def list_names(request: Request, caller: Caller) -> list[tuple[str, str]]:
-    """Return what a request counts for. Who may see all brands counts for none."""
+    """Return whose limits a request counts against. A caller who may see all brands counts for no brand."""
     address = "" if request.client is None else group_address(request.client.host)
     return [("caller", caller.name), ("address", address), *(("brand", name) for name in sorted(caller.brands or ()))]

@@ -1,4 +1,4 @@
-"""Distribute events to listeners: one reader of the outbox for all, and none waits for a slow one.
+"""Distribute events to listeners. One reader of the outbox serves all; a slow listener delays no other.
 
 `api/events.py` renders them, and sets the heartbeat.
 """
@@ -83,7 +83,7 @@ class StreamListener:
             self.waiting.set_result(None)
 
     async def next(self, seconds: float) -> Sequence[StreamedEvent]:
-        """Return all unread events; none after so many seconds. Raises the reason for which the stream ended."""
+        """Return all unread events, or none after this many seconds. Raises the error that ended the stream."""
         if not self.unread and self.ended_by is None:
             self.waiting = asyncio.get_running_loop().create_future()
             with suppress(TimeoutError):
@@ -262,7 +262,7 @@ def list_job_ids(event: Event) -> list[UUID]:
 
 
 def limit_to_brands(streamed: StreamedEvent, brands: Iterable[str]) -> StreamedEvent | None:
-    """Return what of an event is about these brands; None if nothing is."""
+    """Return the part of an event that concerns these brands; None if there is none."""
     allowed, event = set(brands), streamed.event
     data = event.data
     match data:

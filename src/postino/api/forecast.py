@@ -1,4 +1,4 @@
-"""`/v1/forecast`: what would run when, as things are now. Nothing is queued, and no network is called."""
+"""`/v1/forecast`: which jobs would run when. Nothing is queued, and no network is called."""
 
 import asyncio
 from dataclasses import replace

@@ -70,7 +70,7 @@ class Connection(H11Protocol):
         return self.half_closed
 
     def has_open_request(self) -> bool:
-        """Tell whether a complete request waits for the end of its response."""
+        """Return whether a complete request waits for the end of its response."""
         return self.conn.their_state in (h11.DONE, h11.MUST_CLOSE) and not self.cycle.response_complete
 
     def on_response_complete(self) -> None:
@@ -121,11 +121,11 @@ class Connection(H11Protocol):
         self.linger()
 
     def is_request_unfinished(self) -> bool:
-        """Tell whether the response was complete before the request was."""
+        """Return whether the response was complete before the request was."""
         return not (self.rejected or self.half_closed) and self.conn.their_state is h11.SEND_BODY
 
     def linger(self) -> None:
-        """Stop writing, and drop what still arrives for a moment."""
+        """Stop writing, and briefly discard what still arrives."""
         self.rejected = True
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -164,6 +164,6 @@ def connection_class(read_timeout: float) -> type[Connection]:
 
 
 def raise_file_limit() -> None:
-    """Allow as many open files as the system permits, so that idle connections do not keep others out."""
+    """Allow as many open files as the system permits, so that idle connections do not block new ones."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,4 +1,4 @@
-"""From request bodies to what publishing takes: contents, times, and notes about how times were understood."""
+"""Convert request bodies to contents and times, with notes about how ambiguous times were read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

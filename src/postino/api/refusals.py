@@ -9,7 +9,7 @@ from postino.values.text import MAX_QUOTED
 
 
 def log_refusal(request: Request, status: int, detail: str) -> None:
-    """Log a 403, or a 401 for an API key. Requests without any key are not logged: they guess nothing."""
+    """Log a 403, or a 401 for an API key. Requests without a key are not logged: they do not guess keys."""
     header = request.headers.get("authorization")
     refusals: RefusalLog | None = getattr(request.app.state, "refusals", None)
     if refusals is None or status not in (401, 403) or (status == 401 and header is None):

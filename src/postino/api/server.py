@@ -72,7 +72,7 @@ PUBLIC_PATHS = frozenset(route.path for route in ROUTES if route.role is None)
 
 
 def make_app(config: Config | None = None) -> FastAPI:
-    """Return the API with all middleware; without a config, for the one in force."""
+    """Return the API with all middleware; without a config, with the current settings."""
     config = config or configuration.load_config()
     postino = Postino(config)
     authenticator = KeyAuthenticator(read_or_create_key(config.data_dir / KEY_FILE), postino)

@@ -204,7 +204,7 @@ def set_cookie(response: Response, session: BrowserSession) -> None:
 
 
 def is_secure(request: Request) -> bool:
-    """Tell whether nobody can read along. A proxy on this machine may forward what came over an open network."""
+    """Return whether the connection is encrypted or local. A proxy on this machine may forward plain HTTP."""
     is_forwarded = any(name in request.headers for name in PROXY_HEADERS)
     return request.url.scheme == "https" or (is_loopback(get_address(request)) and not is_forwarded)
 

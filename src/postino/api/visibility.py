@@ -49,7 +49,7 @@ async def get_editable_post(app: Postino, caller: Caller, post_id: UUID) -> Stor
 
 
 async def load_visible_content(app: Postino, caller: Caller, post: StoredPost) -> Content:
-    """Return a post's content without what only concerns posts of other brands, such as their overrides."""
+    """Return a post's content without the parts that only posts of other brands use, such as overrides."""
     content = load_content(post.content)
     if caller.brands is None:
         return content

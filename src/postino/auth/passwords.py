@@ -46,7 +46,7 @@ class Passwords:
 
     @cached_property
     def dummy_hash(self) -> str:
-        """The hash that is verified where a user does not exist or has no password."""
+        """Return a hash to verify if a user does not exist or has no password: the answer then takes as long."""
         return self.hasher.hash(secrets.token_urlsafe(32))
 
     async def hash(self, password: str) -> str:

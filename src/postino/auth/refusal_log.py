@@ -1,4 +1,4 @@
-"""Log refused requests and sign-ins at a bounded rate: an attacker must neither fill the log nor stay unseen."""
+"""Log refused requests and sign-ins at a bounded rate: an attacker can neither fill the log nor stay hidden."""
 
 import time
 from collections import OrderedDict

@@ -115,7 +115,7 @@ class Supervisor:
         return self.stop.is_set()
 
     async def close(self) -> None:
-        """Stop the workers first: requests on their way need the networks."""
+        """Stop the workers before the sandbox, because their requests in progress need it."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

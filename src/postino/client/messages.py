@@ -29,7 +29,7 @@ class ApiRequest(Generic[T]):
 
     @property
     def is_repeatable(self) -> bool:
-        """True if sending the request twice has the same effect as sending it once."""
+        """Return whether sending the request twice has the same effect as sending it once."""
         return self.method == "GET" or self.idempotency_key is not None
 
     @property

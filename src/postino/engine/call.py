@@ -1,4 +1,4 @@
-"""What a handler gets to do its work: remembered steps, one visible call at a time, child jobs, an HTTP client."""
+"""What a handler gets besides its job: stored steps, one visible call at a time, child jobs, an HTTP client."""
 
 import json
 from dataclasses import replace
@@ -101,7 +101,7 @@ class Call:
         return Call(self._ledger, self._context, policy)
 
     async def enqueue(self, type: str, payload: Any = None, **details: Any) -> Job:
-        """Enqueue a child of this job. What becomes of the child does not change its parent.
+        """Enqueue a child of this job. The result of the child does not change its parent.
 
         A handler may run again and enqueue the child again: without a `key`, children of the same type, payload,
         channel and account are one job. Children of one run that differ in `at` are several. Raises Conflict if a
@@ -211,7 +211,7 @@ class Call:
         return result
 
     async def _prepare(self, prepare: Action, arguments: tuple[Any, ...]) -> Any:
-        """Do what takes long and is not remembered, such as a download, before the time to send begins."""
+        """Do slow work whose result is not stored, such as a download, before the time to send begins."""
         if gate := await self._guard.find_closed_gate():
             raise StopRun(wait_for_gate(gate, self.job, self._context.now()))
         prepared = await self._run_step(prepare, arguments)

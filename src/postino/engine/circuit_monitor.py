@@ -79,7 +79,7 @@ class CircuitMonitor:
         return [*self.watched]
 
     def update(self, known: GateSources, circuits: Sequence[Breaker], asked: Collection[str], at: datetime) -> None:
-        """Take over what a poll read at this time: channels, and the services it asked about. Later changes stay."""
+        """Store what a poll read at this time: channels, and the services it asked about. Keep later changes."""
         unwritten = {service for service, *_ in self.waiting}
         not_asked = {name: breaker for name, breaker in self.stored.items() if name in self.watched.keys() - {*asked}}
         newer = {

@@ -60,7 +60,7 @@ class Duties:
 
 
 def start_background(worker: Worker, config: Config) -> list[Coroutine[Any, Any, None]]:
-    """Return what every worker process does beside its jobs."""
+    """Return the background tasks of a worker process."""
     monitor = EventMonitor(worker.store, config.database.transaction_warning)
     duties = make_duties(worker.store, config, worker.witness)
     return [Duties(worker.store, worker.id, duties, worker.witness.checked).run(), monitor.run()]
@@ -78,7 +78,7 @@ async def run_beside(work: Awaitable[None], others: Iterable[Coroutine[Any, Any,
 
 
 async def report_failure(work: Coroutine[Any, Any, None]) -> None:
-    """Run what is to run beside other work, and log why it ends early."""
+    """Run a background task, and log why it ends early."""
     try:
         await work
     except Exception:

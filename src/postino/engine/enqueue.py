@@ -29,7 +29,7 @@ def make_job_batcher(store: Store) -> Batcher[NewJob, EnqueuedJob]:
 
 
 def choose_lock_timeout(batch: Sequence[object]) -> float | None:
-    """Return a short time-out for shared batches: a key held by an open transaction delays its own caller only."""
+    """Return a short lock timeout for shared batches: a key in an open transaction delays only its own caller."""
     return None if len(batch) == 1 else SHARED_LOCK_TIMEOUT
 
 

@@ -1,4 +1,4 @@
-"""Keeps the garbage collector from looking through what a process loaded at its start."""
+"""Excludes the objects that a process loaded at its start from garbage collections."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def freeze_heap() -> Iterator[None]:
-    """Leave everything that exists now out of garbage collections during the block.
+    """Exclude all objects that exist now from garbage collections during the block.
 
     A full collection looks at every object, modules and their code included: it stops all jobs and requests of the
     process for as long. Afterwards, everything is collected again.

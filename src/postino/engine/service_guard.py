@@ -27,7 +27,7 @@ class ServiceGuard:
 
     @contextmanager
     def keep_watching(self) -> Iterator[None]:
-        """Keep the circuit up to date while a request is under way, so that its response meets it as it is then."""
+        """Let polls read the circuit while a request is in progress, so that its response changes the current state."""
         self.circuits.under_way[self.service] += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""When a claim or a poll fails because of what is stored, find the jobs that cause it and take them out of the way.
+"""When a claim or a poll fails because of stored values, find the jobs that cause it, and set them aside.
 
 Nothing that Postino accepts is stored like that; other programs and bugs may do it. All other jobs must still run.
 """

@@ -137,7 +137,7 @@ class WitnessStorage:
             log.warning("witness.unavailable", trouble=trouble, next=CONSEQUENCES.get(part, IN_MEMORY_ONLY))
 
     def close_file(self) -> None:
-        """Let other processes use the file, as soon as no call on it is under way."""
+        """Unlock the file for other processes as soon as no call on it is running."""
         if self.file is not None:
             self.thread.start()
             self.thread.calls.put(self.file.close)

@@ -184,7 +184,7 @@ class Worker:
         return await self.claims.claim(self.id, poll, free, self.runner.slots.has_low_job()) if free else []
 
     def can_claim(self) -> bool:
-        """Return whether this worker may take jobs at all."""
+        """Return whether this worker may take jobs now."""
         return self.find_obstacle() is None
 
     def find_obstacle(self) -> str | None:

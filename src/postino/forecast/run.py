@@ -1,4 +1,4 @@
-"""Runs the queue ahead: the store's own polls, claims and settles, on a clock that jumps from event to event.
+"""Simulates the queue with the real polls, claims and settles, on a clock that jumps from event to event.
 
 It decides only how long a job takes and that it succeeds. All else is decided by the rules, as in a worker.
 """

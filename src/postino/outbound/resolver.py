@@ -1,4 +1,4 @@
-"""Resolve host names, each in a thread of its own: a name server that never answers holds up no other name.
+"""Resolve host names, each in its own thread: a name server that never answers delays no other lookup.
 
 The event loop's own threads are few, and all other work of the process shares them. Anybody who names a host decides
 which name server has to answer.

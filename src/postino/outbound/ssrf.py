@@ -94,7 +94,7 @@ def check_host(host: str) -> str | None:
 
 
 def is_allowed_origin(url: URL, allowed_origins: Collection[str]) -> bool:
-    """Tell whether scheme, host and port are exactly those of an allowed origin."""
+    """Return whether scheme, host and port are exactly those of an allowed origin."""
     origins = map(URL, allowed_origins)
     return any((url.scheme, url.raw_host, url.port) == (it.scheme, it.raw_host, it.port) for it in origins)
 

@@ -1,4 +1,4 @@
-"""Bulk work of requests, such as imports: one turn at a time, and each turn is followed by a rest of its length.
+"""Limit bulk work of requests, such as imports, to half of the time: each turn is followed by a rest of its length.
 
 So whoever sends much of it waits longer, while the database and the processor stay free for posts that are due.
 """

@@ -46,7 +46,7 @@ StepStatus = Accepted | ReadyToSend | UncertainStep
 
 
 def get_step_status(ledger: Ledger, step: str) -> StepStatus:
-    """Return what is known about a step. Its first sending is in doubt while the job is under suspicion."""
+    """Return what is known about a step. While the job is under suspicion, the first call is in doubt."""
     status = get_recorded_status(ledger, step)
     suspicions = list_suspicions(ledger)
     if not isinstance(status, ReadyToSend) or not suspicions:
@@ -70,7 +70,7 @@ def get_recorded_status(ledger: Ledger, step: str) -> StepStatus:
 
 
 def list_suspicions(ledger: Ledger) -> list[IntentEntry]:
-    """Return the intents that stand for what the database may have lost, and that nobody has answered for."""
+    """Return the suspicions without a receipt: intents that stand for calls that the database may have lost."""
     return [it for it in ledger.intents if it.step in SUSPICIONS and not has_receipt(it, ledger.receipts)]
 
 

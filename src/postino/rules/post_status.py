@@ -92,7 +92,7 @@ def compute_post_status(facts: PostSnapshot, now: datetime) -> StatusReport:
 
 
 def compute_content_status(posts: Iterable[PostStatus]) -> ContentStatus:
-    """Compute the status of a content: the first line that fits. Cancelled posts count only if there are no others.
+    """Compute the status of a content. Cancelled posts count only if there are no others.
 
     | its posts                                         | content             |
     |---------------------------------------------------|---------------------|

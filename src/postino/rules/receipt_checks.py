@@ -1,4 +1,4 @@
-"""Decide whether what a network returned for a post can be stored: a server may answer with anything."""
+"""Decide whether a network's response to a post can be stored: a server may respond with anything."""
 
 from dataclasses import replace
 

@@ -91,7 +91,7 @@ def select_content(content: Content, network: str) -> NetworkContent:
 
 
 def limit_to_networks(content: Content, networks: Collection[str]) -> Content:
-    """Return what concerns these networks: the common fields, their overrides, and the placeholders of both."""
+    """Return the content for these networks: the common fields, their overrides, and the placeholders of both."""
     overrides = {network: override for network, override in content.overrides.items() if network in networks}
     known = replace(content, overrides=overrides)
     names = {

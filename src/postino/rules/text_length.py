@@ -1,4 +1,4 @@
-"""Measure the length of a text the way a network counts it."""
+"""Measure the length of a text as a network counts it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

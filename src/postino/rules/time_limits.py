@@ -1,4 +1,4 @@
-"""Time limits: which one applies to a job. A claim matches jobs with them and never decides between them."""
+"""Decide which time limit applies to a job. A claim uses the first one that matches the job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

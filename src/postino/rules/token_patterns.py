@@ -1,4 +1,4 @@
-"""Recognise secrets by their form: the net below redaction by value, for tokens that no part of Postino knows.
+"""Recognise secrets by their form, in addition to redaction by value: for tokens that Postino does not know.
 
 A network may repeat a token in an error before Postino has learned it, and so may the exception of a handler.
 """

@@ -28,7 +28,7 @@ def describe_foreign_request(request: web.Request) -> str | None:
 
 
 def is_own_host(request: web.Request) -> bool:
-    """Tell whether the Host header names this machine. A page under a foreign name would send that name."""
+    """Return whether the Host header names this machine. A page under a foreign name would send that name."""
     hosts = request.headers.getall("Host", [])
     match = HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
     if match is None or request.transport is None:
@@ -50,6 +50,6 @@ def is_address(name: str) -> bool:
 
 
 def is_harmless(request: web.Request) -> bool:
-    """Tell whether another site may send a browser here: by a link to the feed, or for an image."""
+    """Return whether another site may send a browser here: by a link to the feed, or for an image."""
     follows_link = request.path == "/" and request.headers.get("Sec-Fetch-Mode") == "navigate"
     return request.method == "GET" and (follows_link or request.path.startswith(MEDIA))

@@ -70,7 +70,7 @@ class NetworkState:
         return self.settings[f"{self.network}_{name}"]
 
     def has_elapsed(self, since: datetime, setting: str) -> bool:
-        """Tell whether the seconds of a setting have passed. A test can change the setting instead of waiting."""
+        """Return whether the seconds of a setting have passed. A test can change the setting instead of waiting."""
         return self.now - since >= timedelta(seconds=self.get_setting(setting))
 
     def next_number(self) -> int:

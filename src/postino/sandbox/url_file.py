@@ -56,7 +56,7 @@ def read_last_url(folder: Path) -> str:
 
 
 def is_stopped(folder: Path, url: str) -> bool:
-    """Tell whether this is the URL of the folder's sandbox, and the sandbox does not run."""
+    """Return whether this is the URL of the folder's sandbox, and the sandbox does not run."""
     if read_last_url(folder).rstrip("/") != url.rstrip("/"):
         return False  # another sandbox, which a setting names
     try:

@@ -1,4 +1,4 @@
-"""Which files a SQLite connection has open, and what to do once others have their names.
+"""Find out which files an SQLite connection has open, and what to do when other files replace them.
 
 A database is three files: its own, the write-ahead log (`-wal`) and the log's index in shared memory (`-shm`). SQLite
 continues to use each of them after it was deleted or renamed. So each connection remembers its files.

@@ -210,7 +210,7 @@ class Store:
 
     @write()
     async def add_draft(self, draft: Draft, *, once: ResponseRecorder | None = None) -> Draft | None:
-        """Insert a draft; return None where the request was answered before."""
+        """Insert a draft; return None if the request already has a stored response."""
         async with self.waiting_for_keys:
             return await self.driver.transact(operations.drafts.add_draft(draft, once=once))
 

@@ -46,7 +46,7 @@ def replace_invalid(value: Any) -> Any:
 
 
 def is_deep(text: bytes) -> bool:
-    """Tell whether a valid JSON text has more than MAX_DEPTH levels. Faster than a walk through its value."""
+    """Return whether a valid JSON text has more than MAX_DEPTH levels. Faster than a walk through its value."""
     brackets = STRING.sub(b"", text).translate(TO_SQUARE, OTHERS)
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")  # the innermost level of each branch

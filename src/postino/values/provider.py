@@ -16,7 +16,7 @@ from postino.values.json_text import parse_json
 
 
 class PromiseClass(StrEnum):
-    """What can be promised about duplicates on a network."""
+    """What Postino can promise about duplicates on a network."""
 
     A = "A"  # the visible call can be repeated, or looked up by a handle
     B = "B"  # the network refuses duplicates for a while, and lists posts

@@ -265,13 +265,13 @@ def derive_status(post: StoredPost, gates: Iterable[Gate], max_attempts: int | N
 
 
 def describe_gate(job: Job, gates: Iterable[Gate]) -> str | None:
-    """Return why a gate holds this job when it is due; gates that open before then do not count."""
+    """Return why a gate holds this job when it is due. Gates that open earlier do not count."""
     due = [gate for gate in gates if job.run_at is None or is_closed(gate, job.run_at)]
     return next((describe_closed_gate(gate) for gate in due if is_blocking(gate, job)), None)
 
 
 def needs_person(job: Job) -> bool:
-    """Tell whether the post may be live and only a person can find out."""
+    """Return whether the post may be live and only a person can find out."""
     return job.state is State.UNCERTAIN and job.run_at is None
 
 

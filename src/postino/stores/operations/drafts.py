@@ -11,7 +11,7 @@ from postino.values.post import Draft, ResponseRecorder, describe_missing_draft
 
 
 def add_draft(draft: Draft, *, once: ResponseRecorder | None = None) -> Operation[Draft | None]:
-    """Insert a draft; return None if the request was answered before."""
+    """Insert a draft; return None if the request already has a stored response."""
     if once is not None and (yield from find_response(once.request, keep=True)) is not None:
         return None
     rows = yield ask("insert_draft", id=draft.id, brand=draft.brand, author=draft.author, body=draft.body)

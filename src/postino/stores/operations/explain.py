@@ -23,7 +23,7 @@ from postino.values.post import AccountState
 
 
 def read_explain_input(job: Job) -> Operation[ExplainInput]:
-    """Return all that may keep a job from running, for a stored job or for one only thought of.
+    """Return all that may keep a job from running, for a stored or a hypothetical job.
 
     Running jobs are counted by the statement that claims use.
     """

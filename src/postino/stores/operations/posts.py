@@ -196,6 +196,6 @@ def write_contents(contents: Sequence[NewContent], version: int = 1) -> Operatio
 
 
 def make_post_values(post: NewPost, *, is_scheduled: bool) -> dict[str, Any]:
-    """Return the columns of a post. The fingerprint of a scheduled post equals that of no post published now."""
+    """Return the columns of a post. The fingerprint of a scheduled post matches no post that is published now."""
     values = {name: getattr(post, name) for name in ("id", "network", "account", "publish_until_at")}
     return values | {"fingerprint": f"scheduled {post.fingerprint}" if is_scheduled else post.fingerprint}

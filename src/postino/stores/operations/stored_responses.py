@@ -1,4 +1,4 @@
-"""Stored responses: what an Idempotency-Key was answered, kept in the transaction that made the result."""
+"""Stored responses to requests with an Idempotency-Key, written in the transaction that made the result."""
 
 from collections.abc import Sequence
 from typing import Any
