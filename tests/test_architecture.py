@@ -65,6 +65,7 @@ PARTICIPLES = {
 }  # fmt: skip
 VERBS = {"bring", "embed", "exceed", "feed", "need", "ping", "ring", "seed", "shed", "speed", "string"}
 MAX_ODD_SHARE = 0.03
+MAX_TEST_NAME = 80
 
 
 def list_modules(folder: Path) -> list[Path]:
@@ -212,6 +213,19 @@ def test_functions_are_named_by_verbs() -> None:
     names = list_functions()
     odd = sorted(name for name in names if is_odd(name))
     assert len(odd) < MAX_ODD_SHARE * len(names), odd
+
+
+def test_names_of_tests_have_at_most_80_characters() -> None:
+    names = [name for path in list_modules(ROOT / "tests") for name in re.findall(r"def (test_\w+)", path.read_text())]
+    assert [name for name in names if len(name) > MAX_TEST_NAME] == []
+
+
+@pytest.mark.parametrize("folder", ["src", "tests"])
+def test_no_variable_is_named_told_or_said(folder: str) -> None:
+    """A name says what the value is: a message, a body, rows."""
+    stored = re.compile(r"\b(?:told|said)\b(?:: [\w\[\] |.]+)? (?::=|=) |def .*\b(?:told|said)[:,(]")
+    found = {str(path): stored.findall(path.read_text()) for path in list_modules(ROOT / folder)}
+    assert {path: names for path, names in found.items() if names} == {}
 
 
 @pytest.mark.parametrize("name", ["judged", "told_of_gate", "status_of", "_listed", "of_kind", "taken", "counting"])

@@ -117,7 +117,7 @@ async def test_new_password_ends_sessions_and_sign_in_links(store: Store, clock:
     assert (await actions(store))[-1] == "user.changed"
 
 
-async def test_own_new_password_keeps_only_the_own_session(store: Store, clock: Clock) -> None:
+async def test_change_of_the_own_password_ends_all_other_sessions(store: Store, clock: Clock) -> None:
     ada = await store.add_user(a_user(), ME)
     kept, other = a_session(ada, clock), a_session(ada, clock)
     for session in (kept, other):

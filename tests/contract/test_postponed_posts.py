@@ -56,7 +56,7 @@ async def test_post_postponed_before_the_lost_part_is_not_due(site: Site) -> Non
     assert ([*accepted.suspects.due], [job.id for job in accepted.suspects.early]) == ([], [post.id])
 
 
-async def test_post_postponed_after_a_failover_is_in_doubt_until_the_absent_process_returns(site: Site) -> None:
+async def test_post_postponed_after_a_failover_waits_for_the_absent_process(site: Site) -> None:
     clock, store = site.harness.clock, site.harness.store
     lost = await site.start("lost")
     await lost.close()

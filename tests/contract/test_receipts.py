@@ -80,7 +80,7 @@ async def test_receipt_with_any_text_is_stored(harness: StoreHarness, running_jo
     assert not (await harness.store.record_receipt(running_job.id, entry)).is_duplicate
 
 
-async def test_a_fact_is_accepted_from_a_worker_that_lost_its_job(harness: StoreHarness) -> None:
+async def test_receipt_is_accepted_from_a_worker_that_lost_its_job(harness: StoreHarness) -> None:
     job = await harness.add_uncertain_job()
     harness.clock.turn(seconds=1)
     assert (await harness.accept(job, "r1")).lookup_at is None

@@ -601,7 +601,7 @@ async def test_small_loss_enters_what_was_sent_and_goes_on(site: Site) -> None:
     assert await site.harness.store.gates() == []
 
 
-async def test_backup_put_back_long_after_the_workers_stopped_asks_although_they_lost_little(site: Site) -> None:
+async def test_small_loss_found_long_after_the_workers_stopped_asks(site: Site) -> None:
     """A server accepted changes for hours after the last pulse, and the workers remember none of them."""
     witness = await site.start("one")
     await site.pulse(witness)

@@ -188,7 +188,7 @@ async def test_call_is_in_doubt_if_its_first_request_was_sent_and_its_second_was
         (401, "POST", State.FAILED),
     ],
 )
-async def test_call_is_in_doubt_if_its_first_request_was_accepted_and_its_second_was_refused(
+async def test_call_is_in_doubt_if_only_its_second_request_was_refused(
     app: Postino, first: int, later: str, state: State
 ) -> None:
     """The failure tells only that the second request published nothing."""

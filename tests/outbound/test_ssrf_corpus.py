@@ -146,7 +146,7 @@ async def test_technique_reaches_neither_this_machine_nor_a_private_network(
             attack.assert_nothing_was_reached((url, addresses))
 
 
-async def test_canary_and_sockets_are_seen(attack: Attack) -> None:
+async def test_connections_to_canary_and_sockets_are_recorded(attack: Attack) -> None:
     """The test above proves nothing if a connection would go unnoticed."""
     attack.names.answers = ["93.184.216.34"]
     await attack.fetch("http://public.example/a.jpg")

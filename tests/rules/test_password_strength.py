@@ -37,7 +37,7 @@ def test_repetition_adds_nothing(part: str, times: int) -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=100))
-def test_any_password_is_judged(password: str, name: str) -> None:
+def test_strength_of_any_password_is_decided(password: str, name: str) -> None:
     assert is_easy_to_guess(password, name) in (True, False)
 
 

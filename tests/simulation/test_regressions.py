@@ -37,7 +37,7 @@ def test_lane_with_a_cancelled_head_wastes_no_slot(world: StoresUnderTest) -> No
     assert len(life.list_held()) == 1
 
 
-def test_slots_one_line_cannot_fill_go_to_the_others_of_its_rank(world: StoresUnderTest) -> None:
+def test_slots_that_one_source_cannot_fill_go_to_others_of_its_rank(world: StoresUnderTest) -> None:
     high: Place = ("foto", (None, None), Queue.HIGH)
     life = make_machine(
         world, ("film", (None, None), Queue.HIGH), high, high, high, ("film", (None, None), Queue.DEFAULT)
@@ -46,7 +46,7 @@ def test_slots_one_line_cannot_fill_go_to_the_others_of_its_rank(world: StoresUn
     assert {job.queue for job in life.list_held()} == {Queue.HIGH}
 
 
-def test_line_in_both_poll_and_hints_is_claimed_once(world: StoresUnderTest) -> None:
+def test_lane_in_both_poll_and_hints_is_claimed_once(world: StoresUnderTest) -> None:
     life = make_machine(world, ANNA, BRUNO)
     life.look()
     life.places = [ROSSO]
