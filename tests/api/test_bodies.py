@@ -45,6 +45,23 @@ async def test_every_route_without_a_body_rejects_one_unread(api: AsgiClient) ->
         assert "takes no body" in reply.json["detail"]
 
 
+async def test_body_is_never_read_for_a_method_that_a_path_does_not_have(api: AsgiClient) -> None:
+    known = {(route.method, fill_in(route.path)) for route in ROUTES}
+    for path in sorted({path for _, path in known}):
+        for method in ("POST", "PATCH", "PUT"):
+            if (method, path) not in known:
+                reply = await api.ask(method, path, MEGABYTE)
+                assert (reply.status, reply.reads) == (405, 0), (method, path)
+
+
+async def test_body_behind_a_path_with_a_line_break_is_never_read(api: AsgiClient) -> None:
+    """The router takes a path with a line break at its end for the path without."""
+    paths = [route.path for route in ROUTES if route.takes_body and "{" not in route.path]
+    for path in paths:
+        assert (await api.ask("POST", f"{path}\n", MEGABYTE)).reads == 0, path
+    assert len(paths) > 10
+
+
 async def test_chunked_body_where_none_is_taken_is_rejected_unread(api: AsgiClient) -> None:
     reply = await api.ask("GET", "/v1/jobs", transfer_encoding="chunked")
     assert (reply.status, reply.reads) == (413, 0)

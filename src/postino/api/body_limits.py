@@ -62,9 +62,12 @@ class BodyLimits:
         self.large_bodies: Counter[str] = Counter()  # by caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = self.find_route(scope) if scope["type"] == "http" and has_body(scope) else None
-        if route is None:  # without a route the response is 404 or 405, and nothing reads the body
+        if scope["type"] != "http" or not has_body(scope):
             await self.app(scope, receive, send)
+            return
+        route = self.find_route(scope)
+        if route is None:  # the response is 404 or 405; a router that finds a route all the same gets no body
+            await self.app(scope, replay_body(b"", receive), send)
             return
         try:
             if not route.takes_body:
