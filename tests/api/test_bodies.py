@@ -147,3 +147,17 @@ async def test_page_with_large_payloads_is_shorter_and_the_next_one_continues(ap
         sizes.append([len(job["payload"]) for job in page["data"]])
         cursor = page["next_cursor"]
     assert sizes == [[10, 900_000, 900_000, 10], [900_000]]
+
+
+async def test_page_with_large_drafts_is_shorter_and_the_next_one_continues(api: AsgiClient) -> None:
+    for size in (900_000, 10, 900_000, 900_000, 10):
+        options = {"tag": "a" * size}
+        body = json.dumps({"text": "x", "overrides": {"mastodon": {"options": options}}}).encode()
+        assert (await api.ask("POST", "/v1/drafts", body)).status == 201
+    sizes: list[list[int]] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = (await api.ask("GET", f"/v1/drafts?limit=5{cursor and f'&cursor={cursor}'}")).json
+        sizes.append([len(draft["overrides"]["mastodon"]["options"]["tag"]) for draft in page["data"]])
+        cursor = page["next_cursor"]
+    assert sizes == [[10, 900_000, 900_000, 10], [900_000]]

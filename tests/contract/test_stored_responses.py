@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from postino.errors import Conflict, NotFound
+from postino.stores.operations.pagination import MAX_PAGE_BYTES
 from postino.values.job import new_id
 from postino.values.post import Draft, IdempotentRequest, ResponseRecorder, StoredResponse
 from tests.contract.harness import StoreHarness
@@ -113,6 +114,17 @@ async def test_drafts_are_listed_newest_first_by_brand_and_page(harness: StoreHa
     assert await list_drafts(frozenset(["rosso", "verde"]), limit=2) == [fourth.id, third.id]
     assert await list_drafts(frozenset(["rosso", "verde"]), third) == [first.id]
     assert await list_drafts(frozenset()) == []
+
+
+async def test_drafts_after_a_full_page_are_not_read(harness: StoreHarness) -> None:
+    large = '{"text": "' + "a" * (MAX_PAGE_BYTES // 2) + '"}'
+    drafts = [Draft(new_id(), brand, "maria", large) for brand in ("rosso", "verde") * 5]
+    for draft in drafts:
+        await harness.store.add_draft(draft)
+    for seen in (None, frozenset(["rosso", "verde"])):
+        listed = await harness.store.drafts(seen, None, 10)
+        assert [one.id for one in listed][:2] == [one.id for one in drafts[:-3:-1]]
+        assert len(listed) <= 4
 
 
 async def test_draft_is_removed_with_its_posts_and_makes_none_twice(harness: StoreHarness) -> None:

@@ -22,6 +22,8 @@ from postino.api.visibility import get_visible_draft, require_accounts
 from postino.client.types.drafts import DraftView
 from postino.client.types.schema import Doc, Page
 from postino.errors import WrongUse
+from postino.stores.operations.drafts import measure_draft
+from postino.stores.operations.pagination import cut_page
 from postino.values.auth import Role
 from postino.values.job import new_id
 from postino.values.post import Draft, ResponseRecorder, StoredAccount, StoredResponse
@@ -77,12 +79,17 @@ async def create_draft(body: DraftBody, context: Context, key: IdempotencyKey = 
 async def list_drafts(context: Context) -> JSONResponse:
     """List drafts.
 
-    Returns drafts, newest first.
+    Returns drafts, newest first. A page with large drafts has fewer entries than `limit`.
     """
     limit = context.query[LIMIT]
     drafts = await context.app.store.drafts(context.caller.brands, context.query[CURSOR], limit + 1)
-    cursor = str(drafts[limit - 1].id) if len(drafts) > limit else None
-    return JSONResponse({"data": [*map(render_draft, drafts[:limit])], "next_cursor": cursor})
+    page, has_more = cut_page(drafts, limit, measure_draft)
+    cursor = str(page[-1].id) if has_more else None
+
+    def render() -> JSONResponse:
+        return JSONResponse({"data": [*map(render_draft, page)], "next_cursor": cursor})
+
+    return await context.services.beside_loop.run(render, sum(map(measure_draft, page)))
 
 
 @routes.add("GET", "/v1/drafts/{draft_id}", role=Role.VIEWER, responses={200: DraftView})

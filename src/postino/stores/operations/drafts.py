@@ -4,7 +4,7 @@ from typing import NoReturn
 from uuid import UUID
 
 from postino.errors import Conflict, NotFound
-from postino.stores.operations.pagination import LAST_ID
+from postino.stores.operations.pagination import LAST_ID, MAX_PAGE_BYTES
 from postino.stores.operations.stored_responses import find_response, store_response
 from postino.stores.statement import Operation, Row, ask
 from postino.values.post import Draft, ResponseRecorder, describe_missing_draft
@@ -30,10 +30,11 @@ def get_draft(draft_id: UUID) -> Operation[Draft]:
 
 
 def list_drafts(brands: frozenset[str] | None, before: UUID | None, limit: int) -> Operation[list[Draft]]:
-    """Return drafts of these brands, newest first."""
+    """Return drafts of these brands, newest first; none after those that exceed the size of a page."""
     drafts: list[Draft] = []
     for brand in [None] if brands is None else brands:
-        rows = yield ask("list_drafts", brand=brand, before=before or LAST_ID, limit=limit)
+        bounds = {"before": before or LAST_ID, "limit": limit, "max_bytes": MAX_PAGE_BYTES}
+        rows = yield ask("list_drafts", brand=brand, **bounds)
         drafts.extend(to_draft(row) for row in rows)
     return sorted(drafts, key=lambda draft: draft.id, reverse=True)[:limit]
 
@@ -59,6 +60,11 @@ def refuse_change(draft: Draft) -> Operation[NoReturn]:
     """Raise NotFound or Conflict, whichever applies."""
     yield from get_draft(draft.id)
     raise Conflict(f"Draft {draft.id} was changed after you read it. Nothing was changed. Read it again.")
+
+
+def measure_draft(draft: Draft) -> int:
+    """Return how much of a page a draft takes."""
+    return len(draft.body)
 
 
 def to_draft(row: Row) -> Draft:

@@ -47,13 +47,21 @@ RETURNING *
 DELETE FROM postino.drafts WHERE id = :id AND version = :version RETURNING *
 
 -- name: list_drafts
-SELECT * FROM (
-    SELECT * FROM postino.drafts WHERE :brand::text IS NULL AND id < :before ORDER BY id DESC LIMIT :limit
-) AS of_all
-UNION ALL
-SELECT * FROM (
-    SELECT * FROM postino.drafts WHERE brand = :brand AND id < :before ORDER BY id DESC LIMIT :limit
-) AS of_brand
+-- The draft that exceeds `max_bytes` is the last.
+WITH page AS (
+    SELECT id FROM (
+        SELECT id FROM postino.drafts WHERE :brand::text IS NULL AND id < :before ORDER BY id DESC LIMIT :limit
+    ) AS of_all
+    UNION ALL
+    SELECT id FROM (
+        SELECT id FROM postino.drafts WHERE brand = :brand AND id < :before ORDER BY id DESC LIMIT :limit
+    ) AS of_brand
+), sized AS (
+    SELECT id, coalesce(sum(length(body))
+      OVER (ORDER BY id DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS earlier_bytes
+    FROM postino.drafts WHERE id IN (SELECT id FROM page)
+)
+SELECT * FROM postino.drafts WHERE id IN (SELECT id FROM sized WHERE earlier_bytes <= :max_bytes)
 
 -- name: take_outage_posts
 -- Posts without a deadline of their own whose network has been unhealthy for too long, and of which the network cannot
