@@ -88,3 +88,12 @@ def test_unknown_query_parameter_is_rejected(server: Server, path: str, field: s
 def test_validation_reports_a_post_without_accounts(server: Server) -> None:
     reply = server.api.ask("POST", "/v1/posts/validate", {"text": "Hello", "accounts": []})
     assert (reply.status, reply.json["valid"], reply.json["problems"][0]["field"]) == (200, False, "accounts"), reply
+
+
+def test_account_that_is_named_often_is_validated_once(server: Server) -> None:
+    account = {"network": "mastodon", "handle": "ada", "credentials": {"access_token": "x"}}
+    account["base_url"] = "https://example.com"
+    assert server.api.ask("POST", "/v1/accounts", account).status == 201
+    reply = server.api.ask("POST", "/v1/posts/validate", {"text": "Hello", "accounts": ["mastodon:ada", "nobody"] * 50})
+    assert [post["account"] for post in reply.json["posts"]] == ["mastodon:ada"]
+    assert [problem["field"] for problem in reply.json["problems"]] == ["accounts"]

@@ -47,9 +47,11 @@ async def validate(app: Postino, body: PostBody, known: dict[str, StoredAccount]
 def find_accounts(
     validator: PostValidator, names: Sequence[str], known: dict[str, StoredAccount], problems: list[AccountProblemView]
 ) -> list[StoredAccount]:
-    """Return the accounts that exist; the others become problems."""
+    """Return the accounts that exist, each once; the others become problems."""
     accounts, suggestions = [], AccountSuggestions(known)
     for number, name in enumerate(names[:MAX_ACCOUNTS]):
+        if name in names[:number]:
+            continue
         if name not in known:
             problems.append(render_error("accounts", f"accounts[{number}]: {suggestions.describe(name)}"))
         elif account := collect(problems, lambda name=name: validator.check_account(known[name])):  # type: ignore[misc]
