@@ -118,6 +118,8 @@ def test_next_page_starts_where_the_last_one_ended(office: Office, query: str) -
         ("cursor=nowhere", "cursor"),
         ("from=2035-01-01T00:00Z&cursor=01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "cursor"),
         ("from=2035-01-01T00:00Z&cursor=2035_01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "cursor"),
+        ("from=2035-01-01T00:00Z&cursor=0001-01-01T00:00%2B23:59_01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "cursor"),
+        ("from=2035-01-01T00:00Z&cursor=9999-12-31T23:59-23:59_01932c07-5b1e-7cc3-98c4-dc0c0c07398f", "cursor"),
         ("brand=%00", "brand"),
         ("colour=red", "colour"),
     ],

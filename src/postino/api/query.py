@@ -131,10 +131,11 @@ def parse_place(text: str | None) -> PageCursor | None:
         return None
     at, _, post_id = text.partition("_")
     try:
-        place = PageCursor(parse_id("cursor", post_id, EARLIER), datetime.fromisoformat(at))
-        if place.at.tzinfo is None:
+        time = datetime.fromisoformat(at)
+        if time.tzinfo is None:
             raise ValueError
-    except (ValueError, WrongUse):
+        place = PageCursor(parse_id("cursor", post_id, EARLIER), time.astimezone(UTC))
+    except (ValueError, OverflowError, WrongUse):
         message = f"cursor must be the `next_cursor` of a response to the same query, not {text[:80]!r}."
         raise WrongUse(message, "cursor") from None
     return place
