@@ -27,7 +27,7 @@ def test_uncertain_jobs_suggest_their_resolve_command() -> None:
     post, job = {"type": POST}, {"type": "letter"}
     posts, jobs = suggest_resolve([post, post], Target()), suggest_resolve([job], Target())
     assert posts.endswith("posts resolve ID --reason WHY --live REMOTE_ID | --send-again | --give-up`")
-    assert jobs.endswith("jobs resolve ID --reason WHY --live REMOTE_ID | --again | --give-up`")
+    assert jobs.endswith("jobs resolve ID --reason WHY --live REMOTE_ID | --send-again | --give-up`")
     assert suggest_resolve([job, post], Target()) == f"{posts} or {jobs}"
 
 

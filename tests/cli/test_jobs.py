@@ -166,7 +166,7 @@ def test_failed_job_is_replayed_and_pending_is_not(local_queue: LocalQueue, post
     ("word", "state"),
     [
         (["--live", "ig-7"], State.COMPLETED),
-        (["--again"], State.PENDING),
+        (["--send-again"], State.PENDING),
         (["--give-up"], State.FAILED),
     ],
 )
@@ -184,10 +184,10 @@ def test_resolve_settles_uncertain_job(
 
 def test_resolve_needs_verdict_reason_and_uncertain_job(local_queue: LocalQueue, postino: Postino) -> None:
     job, why = local_queue.add_settled_job(Unknown("no answer")), ("--reason", "seen")
-    for wrong in ([], ["--again", "--give-up"], ["--live", ""], ["--live", "x", "--again"]):
+    for wrong in ([], ["--send-again", "--give-up"], ["--live", ""], ["--live", "x", "--send-again"]):
         assert postino("jobs", "resolve", job.id, *wrong, *why).code == 2
-    for word in (["--again"], ["--give-up"], ["--live", "x"]):
+    for word in (["--send-again"], ["--give-up"], ["--live", "x"]):
         assert "reason" in postino("jobs", "resolve", job.id, *word).err
         assert postino("jobs", "resolve", job.id, *word, "--reason", " ").code == 2
     assert local_queue.get(job).state is State.UNCERTAIN
-    assert postino("jobs", "resolve", local_queue.enqueue().id, "--again", *why).code == 4
+    assert postino("jobs", "resolve", local_queue.enqueue().id, "--send-again", *why).code == 4

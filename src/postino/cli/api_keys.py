@@ -28,7 +28,10 @@ def add(
     job_types: Annotated[
         list[str] | None,
         typer.Option(
-            "--job-type", metavar="TYPE", help="Let it queue jobs of this type; may be repeated.", show_default=False
+            "--job-type",
+            metavar="TYPE",
+            help="Allow the key to queue jobs of this type; may be repeated.",
+            show_default=False,
         ),
     ] = None,
     expires: Annotated[

@@ -81,10 +81,9 @@ def list_dead(
 
 def suggest_resolve(waiting: Sequence[JsonDict], target: Target) -> str:
     """Return the commands that resolve these jobs; posts have their own."""
-    options = {"posts resolve": "--send-again", "jobs resolve": "--again"}
     names = sorted({"posts resolve" if job["type"] == POST else "jobs resolve" for job in waiting}, reverse=True)
     lines = (
-        f"`{target.format_command(f'{it} ID --reason WHY')} --live REMOTE_ID | {options[it]} | --give-up`"
+        f"`{target.format_command(f'{it} ID --reason WHY')} --live REMOTE_ID | --send-again | --give-up`"
         for it in names
     )
     return " or ".join(lines)

@@ -47,7 +47,7 @@ Timezone = Annotated[
 PictureFile = Annotated[
     str | None,
     typer.Option(
-        "--picture", metavar="FILE", help="Also draw it to this file: out.svg or out.png.", show_default=False
+        "--picture", metavar="FILE", help="Also write an image to this file: out.svg or out.png.", show_default=False
     ),
 ]
 

@@ -129,29 +129,27 @@ def resolve(
     reason: RequiredReason,
     live: Annotated[
         str | None,
-        typer.Option("--live", metavar="REMOTE_ID", help="It was published, with this id.", show_default=False),
+        typer.Option("--live", metavar="REMOTE_ID", help="It took effect, with this id.", show_default=False),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="It was not published: send it again.")] = False,
+    send_again: Annotated[bool, typer.Option("--send-again", help="It had no effect: send it again.")] = False,
     give_up: Annotated[bool, typer.Option("--give-up", help="Give up; it becomes a dead letter.")] = False,
     as_json: Json = False,
     *,
     target: Target,
 ) -> None:
-    """Decide what became of an uncertain job."""
-    checked, decision = parse_uuid(job_id), parse_verdict(live, again, give_up, check_reason(reason))
+    """Say what happened to an uncertain job."""
+    checked, decision = parse_uuid(job_id), parse_verdict(live, send_again, give_up, check_reason(reason))
     with open_api(target) as postino:
         job = postino.jobs.resolve(checked, **decision)
     output.print_result(job, f"Job {job['id']} is resolved and now {job['state']}.", as_json=as_json)
 
 
-def parse_verdict(
-    live: str | None, again: bool, give_up: bool, reason: str, *, again_by: str = "--again"
-) -> dict[str, Any]:
-    if (live is not None) + again + give_up != 1:
-        raise WrongUse(f"Pass one of --live REMOTE_ID (it was published), {again_by} (it was not) or --give-up.")
+def parse_verdict(live: str | None, send_again: bool, give_up: bool, reason: str) -> dict[str, Any]:
+    if (live is not None) + send_again + give_up != 1:
+        raise WrongUse("Pass one of --live REMOTE_ID (it was published), --send-again (it was not) or --give-up.")
     if live is not None and not live.strip():
         raise WrongUse("--live: expected the id of the published post.", field="live")
-    verdict = "send_again" if again else "give_up" if give_up else "live"
+    verdict = "send_again" if send_again else "give_up" if give_up else "live"
     return {"verdict": verdict, "remote_id": live, "reason": reason}
 
 

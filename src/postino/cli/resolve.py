@@ -35,8 +35,8 @@ def resolve(
     *,
     target: Target,
 ) -> None:
-    """Decide what became of uncertain posts."""
-    verdict = parse_verdict(live, send_again, give_up, check_reason(reason), again_by="--send-again")
+    """Say what happened to uncertain posts."""
+    verdict = parse_verdict(live, send_again, give_up, check_reason(reason))
     if bool(ids) == held:
         raise WrongUse("Pass either ids or --held.", field="ids")
     if live is not None and len(ids or ()) != 1:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postino.cli.connection import QueueApi
     from postino.client.types.auth import UserView
 
-commands = typer.Typer(help="Manage users: add, list, password, link, remove.", no_args_is_help=True)
+commands = typer.Typer(help="Add, list and remove users; change passwords; print sign-in links.", no_args_is_help=True)
 COLUMNS = ("ID", "NAME", "ROLE", "BRANDS", "PASSWORD", "CREATED_AT", "CREATED_BY")
 OWNER_NAME = "owner"  # the name of the first user
 OWNER_ROLE = "owner"

@@ -11,7 +11,7 @@ from postino.cli.options import DatabaseUrl, DataDir, Json, Reason
 if TYPE_CHECKING:
     from postino.wiring import Postino
 
-commands = typer.Typer(help="The keys to the credentials: reset.", no_args_is_help=True)
+commands = typer.Typer(help="Replace lost vault keys.", no_args_is_help=True)
 
 
 @commands.callback()

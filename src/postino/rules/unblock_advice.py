@@ -54,10 +54,10 @@ def advise_raise_cap(channel: str, cap: int) -> str:
 
 def advise_resolve(job: Job) -> str:
     """Advise a person who has to find out what happened to an uncertain job."""
-    command, again, done = ("posts", "--send-again", "published") if job.type == POST else ("jobs", "--again", "done")
+    command, done = ("posts", "published") if job.type == POST else ("jobs", "done")
     return (
         f"Check whether it was {done}, then resolve it:"
-        f" `postino {command} resolve {job.id} --live REMOTE_ID --reason WHY`, or with {again} or --give-up."
+        f" `postino {command} resolve {job.id} --live REMOTE_ID --reason WHY`, or with --send-again or --give-up."
     )
 
 
