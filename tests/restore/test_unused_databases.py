@@ -18,6 +18,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.crash]
 only_sqlite = pytest.mark.parametrize("drill", ["sqlite"], indirect=True)
 only_postgres = pytest.mark.parametrize("drill", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
 
+EQUALLY_NEW = [
+    "sqlite: copy over", "sqlite: remove and copy", "sqlite: rename over",
+    pytest.param("postgres: dump", marks=pytest.mark.postgres),
+]  # fmt: skip
 BEFORE_THIS_RELEASE = """
     UPDATE postino.database_state SET installation = NULL, era = NULL, place = NULL, pulse = 0;
     DELETE FROM postino.witnesses;
@@ -126,10 +130,9 @@ async def test_moved_data_directory_asks_nobody(drill: Drill) -> None:
         await site.expect_published_once(*later)
 
 
-@pytest.mark.parametrize(
-    "drill", ["sqlite: copy over", "sqlite: remove and copy", "sqlite: rename over"], indirect=True
-)
-async def test_file_replaced_by_an_equally_new_one_asks_nobody(drill: Drill) -> None:
+@pytest.mark.parametrize("drill", EQUALLY_NEW, indirect=True)
+async def test_database_replaced_by_an_equally_new_one_asks_nobody(drill: Drill) -> None:
+    """The file, or the tables, are others than before."""
     async with drill.open() as site:
         await site.start()
         await site.expect_published_once(*await site.schedule(ASKABLE))
@@ -140,6 +143,7 @@ async def test_file_replaced_by_an_equally_new_one_asks_nobody(drill: Drill) -> 
     async with drill.open() as site:
         await site.start()
         await site.expect_published_once(*later)
+        await site.expect_no_question()
 
 
 async def test_upgrade_asks_nobody(drill: Drill) -> None:
