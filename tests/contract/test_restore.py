@@ -457,7 +457,7 @@ async def test_copy_closes_the_database_for_good(site: Site) -> None:
     state = await site.look(witness)
     assert (state.standing, state.installation) == (Standing.COPY, "other")
     assert isinstance(await site.send(witness, await put_post(site.harness)), DatabaseClosed)
-    with pytest.raises(Conflict, match="copy for good"):
+    with pytest.raises(Conflict, match="this database is a copy"):
         await accept(site, DatabaseAnswer.MOVED)
     await accept(site, DatabaseAnswer.RESTORED)
     assert (await site.look(witness)).standing is Standing.OPEN

@@ -43,7 +43,7 @@ class Quota:
         if (self.period is None) is (self.calendar is None):
             raise WrongUse(f"{self.name}: give either a period or a calendar", field="period")
         if self.period is not None and self.period <= timedelta(0):
-            raise WrongUse(f"{self.name}: period must be longer than nothing, not {self.period}", field="period")
+            raise WrongUse(f"{self.name}: period must be positive, not {self.period}", field="period")
         if (self.calendar is None) is not (self.timezone is None):
             raise WrongUse(f"{self.name}: a calendar has a timezone, a period has none", field="timezone")
         if self.timezone is not None:
@@ -51,7 +51,10 @@ class Quota:
         if self.whose not in HOLDERS:
             raise WrongUse(f"{self.name}: whose must be account or channel, not {self.whose}", field="whose")
         if not self.costs or min(self.costs.values()) < 1:
-            raise WrongUse(f"{self.name}: something must cost, and each at least 1: {dict(self.costs)}", field="costs")
+            raise WrongUse(
+                f"{self.name}: costs must name at least one step, each with a cost of at least 1, not {dict(self.costs)}",
+                field="costs",
+            )
 
 
 @dataclass(frozen=True, slots=True)

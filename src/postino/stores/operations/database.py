@@ -285,12 +285,13 @@ def check_answer(row: Row, answer: DatabaseAnswer, lost_since_at: datetime | Non
     if row["installation"] is None and row["standing"] == Standing.OPEN and answer is DatabaseAnswer.MOVED:
         raise Conflict("No worker has used this database yet. There is nothing to accept.")
     if row["standing"] == Standing.OPEN and answer is not DatabaseAnswer.COPY and answer is not DatabaseAnswer.RESTORED:
-        raise Conflict("The database is open: Postino asks nothing about it. Nothing was changed.")
+        raise Conflict("The database is open: Postino has no question about it. Nothing was changed.")
     if answer is DatabaseAnswer.MOVED and is_roll_called(to_database_state(row, ()), row["now_at"]):
         raise Conflict("Workers are checking the database, and continue within seconds. Nothing was changed.")
     if row["standing"] == Standing.COPY and answer is not DatabaseAnswer.RESTORED:
         raise Conflict(
-            "This database is a copy for good. Only `postino database accept restored` opens it. Nothing was changed."
+            "A person answered that this database is a copy. Only `postino database accept restored` opens it."
+            " Nothing was changed."
         )
     if answer is DatabaseAnswer.MOVED and row["cause"] == Cause.LOSS:
         raise Conflict(
