@@ -7,7 +7,7 @@ from uuid import UUID
 
 from postino.engine import witness_file
 from postino.engine.witness_file import RING_START, WitnessFile
-from postino.engine.witness_records import CELL, SentIntent, WitnessHeader
+from postino.engine.witness_records import CELL, SentIntent, WitnessContents, WitnessHeader
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, 123456, tzinfo=UTC)
 HERE = "0b7c"  # an installation
@@ -25,6 +25,11 @@ def make_record(n: int, **fields: object) -> SentIntent:
         "send_before_at": NOW + timedelta(seconds=5), "lookup_at": NOW + timedelta(seconds=40),
     }  # fmt: skip
     return SentIntent(**usual | fields)  # type: ignore[arg-type]
+
+
+def reaches_back(contents: WitnessContents, n: int) -> bool:
+    """Return whether the ring holds every record of every batch after this one."""
+    return contents.list_whole_batches().issuperset(range(n + 1, contents.n + 1))
 
 
 def write_for_ever(folder: Path) -> None:

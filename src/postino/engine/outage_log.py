@@ -23,9 +23,6 @@ class OutageLog:
             self.logged_at = now
             log.warning("store.unreachable", error=str(error), next=ADVICE)
 
-    def has_outage(self) -> bool:
-        return self.since is not None
-
     def end(self) -> None:
         """Note that the store answers."""
         if self.since is not None:

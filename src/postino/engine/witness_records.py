@@ -78,10 +78,6 @@ class WitnessContents:
         """Return the number of the last batch that this file knows."""
         return max([self.header.n if self.header else 0, *(entry.intent.n for entry in self.sealed)])
 
-    def reaches_back(self, n: int) -> bool:
-        """Return whether the ring holds every record of every batch after this one."""
-        return self.list_whole_batches().issuperset(range(n + 1, self.n + 1))
-
     def list_whole_batches(self) -> set[int]:
         """Return the numbers of the batches of which the ring holds every record."""
         sizes = {entry.intent.n: entry.batch for entry in self.sealed}
