@@ -1,1 +1,1 @@
-"""What publishing needs beyond a queue: accounts, contents, posts, and a vault for what must not be read."""
+"""Accounts, contents, posts and imports, the keys of their credentials, and the handler that publishes."""

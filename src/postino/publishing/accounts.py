@@ -252,7 +252,7 @@ class AccountService:
         return AccountState.ACTIVE if state in HELD_EVENTS else state
 
     async def describe_blocker(self, account: StoredAccount) -> str | None:
-        """Return why the network must not be asked about this account now: an open circuit or a rate limit."""
+        """Return why Postino must not call the network for this account now: an open circuit or a rate limit."""
         known, now = await self.store.gate_sources()
         account_gates = await self.store.gates_for(Scope.ACCOUNT, account.id)
         for gate in (*compute_closed_gates(known, now).gates, *account_gates):

@@ -23,7 +23,7 @@ class BlackoutConflict:
 
 
 class InBlackout(Conflict):
-    """A post cannot be published now because of a blackout. `free_at` is the first time at which all of it can."""
+    """A blackout holds the post. `free_at` is the first time at which no account of the post is in a blackout."""
 
     field = "at"
 

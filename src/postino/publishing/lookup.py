@@ -1,4 +1,4 @@
-"""Ask a network what became of a post that may have been published. Nothing is sent and nothing is stored."""
+"""Ask a network whether a post in doubt was published. Nothing is sent and nothing is stored."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -79,7 +79,7 @@ def order_queues(
 
 
 def divide_slots(left: int, sources: Sequence[ClaimSource], room: Mapping[str, int]) -> list[int]:
-    """Divide free slots among the sources: evenly, the first ones get the rest, capped channels at most their room."""
+    """Divide free slots evenly: the first sources get the remainder, a capped channel at most its free slots."""
     given: list[int] = []
     room = dict(room)
     for position, source in enumerate(sources):
@@ -101,7 +101,7 @@ def order_brands(ready: Iterable[BrandTurn], closed: ClosedGates) -> list[BrandT
 def divide_share(
     share: int, waiting: Sequence[BrandTurn], room: Mapping[tuple[str, str], int]
 ) -> list[tuple[BrandTurn, int]]:
-    """Divide the share of a channel among its brands: evenly, the first ones get the rest."""
+    """Divide the share of a channel evenly among its brands; the first ones get the remainder."""
     left = [(turn, room.get((turn.channel, turn.brand), share)) for turn in waiting]
     given = dict.fromkeys(waiting, 0)
     while share and any(most > 0 for _, most in left):
