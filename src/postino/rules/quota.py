@@ -52,7 +52,7 @@ class Quota:
             raise WrongUse(f"{self.name}: whose must be account or channel, not {self.whose}", field="whose")
         if not self.costs or min(self.costs.values()) < 1:
             raise WrongUse(
-                f"{self.name}: costs must name at least one step, each with a cost of at least 1, not {dict(self.costs)}",
+                f"{self.name}: costs needs a step, and each costs at least 1, not {dict(self.costs)}",
                 field="costs",
             )
 
