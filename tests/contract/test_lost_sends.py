@@ -85,6 +85,18 @@ async def test_process_whose_intents_are_lost_sends_nothing_before_it_has_entere
     assert isinstance(await site.send(second, await take_another(site)), DatabaseClosed)
 
 
+async def test_process_whose_intents_are_lost_does_not_sign_before_it_has_entered_them(site: Site) -> None:
+    """It read the database before another process noticed the loss, and answers the roll call only now."""
+    first, second = await start_two(site)
+    posts = await send_both(site, first, second)
+    state = await site.look(first)
+    await site.harness.store.sign_roll(second.id, state.here)
+    await look_at_all(site, first, times=4)
+    assert (await site.harness.store.job(posts[1].id)).state is State.UNCERTAIN, "the second process is absent"
+    [suspicion] = (await site.harness.store.ledger(posts[1].id)).intents
+    assert suspicion.step == Suspicion.ABSENT
+
+
 async def test_process_that_restarts_during_the_roll_call_enters_its_intents_from_its_file(site: Site) -> None:
     first, second = await start_two(site)
     posts = await send_both(site, first, second)
