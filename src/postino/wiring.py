@@ -81,7 +81,7 @@ class Postino(App):
         self.sign_in = SignInService(self.store, digests, passwords, self.refusals)
         self.post_batcher, self.read_batcher = PostBatcher(self.store), ReadBatcher(self.store)
         providers, limits = self.networks.providers, self.networks.limits
-        self.post_validator = PostValidator(self.store, limits, self.networks.titles, media_url_check(config))
+        self.post_validator = PostValidator(self.store, limits, self.networks.titles, make_media_url_check(config))
         self.posts = PostService(self.store, self.post_validator, self.post_batcher.create, self.wake)
         publisher = Publisher(
             self.accounts,
@@ -161,13 +161,13 @@ def build_parts(config: Config, known: NetworkRegistry, store: Store | None = No
     limits = load_channel_limits(config, known)
     if store is not None:
         given = store
-        return Parts(config, given, LocalWakeup(), given.open, lambda: given, http_client_factory(config), limits)
-    path = sqlite_path(config.database_url)
+        return Parts(config, given, LocalWakeup(), given.open, lambda: given, make_http_client_factory(config), limits)
+    path = get_sqlite_path(config.database_url)
     if path is None:
         make_store, wakeup = build_postgres_parts(config)
         store = make_store()
         return Parts(
-            config, store, wakeup, store.open, make_store, http_client_factory(config), limits, find_state_dir()
+            config, store, wakeup, store.open, make_store, make_http_client_factory(config), limits, find_state_dir()
         )
     make_driver = partial(Sqlite, path, statement_seconds=config.database.statement_timeout)
     driver = make_driver()
@@ -181,7 +181,7 @@ def build_parts(config: Config, known: NetworkRegistry, store: Store | None = No
         if is_new:
             await store_first_settings(store, limits)
 
-    make_http, make_store = http_client_factory(config), lambda: Store(make_driver())
+    make_http, make_store = make_http_client_factory(config), lambda: Store(make_driver())
     return Parts(config, store, wakeup, make_ready, make_store, make_http, limits, find_state_dir())
 
 
@@ -192,13 +192,13 @@ def find_state_dir() -> Path | None:
     return None
 
 
-def media_url_check(config: Config) -> Callable[[str], str | None]:
+def make_media_url_check(config: Config) -> Callable[[str], str | None]:
     """Return a function that says why a media URL is never fetched; None if it may be."""
 
     def describe_problem(url: str) -> str | None:
         from postino.outbound.ssrf import check_url
 
-        return check_url(url, running_sandbox_origins(config))
+        return check_url(url, list_running_sandbox_origins(config))
 
     return describe_problem
 
@@ -207,25 +207,25 @@ def describe_unreachable(config: Config, address: str) -> str | None:
     """Return why no account may have its server at this address; None if it may."""
     from postino.outbound.ssrf import check_server_url
 
-    allowed = [*running_sandbox_origins(config), *config.networks.allowed_private_origins]
+    allowed = [*list_running_sandbox_origins(config), *config.networks.allowed_private_origins]
     return check_server_url(address, allowed, config.outbound.http_origins)
 
 
-def running_sandbox_origins(config: Config) -> list[str]:
+def list_running_sandbox_origins(config: Config) -> list[str]:
     """Return the sandbox's origin while the sandbox runs: afterwards, any program may have its port."""
-    return [] if is_stopped(config.data_dir, config.sandbox.url) else sandbox_origins(config)
+    return [] if is_stopped(config.data_dir, config.sandbox.url) else list_sandbox_origins(config)
 
 
-def sandbox_origins(config: Config) -> list[str]:
+def list_sandbox_origins(config: Config) -> list[str]:
     return [config.sandbox.url] if config.sandbox.url else []
 
 
 def private_origins(config: Config) -> list[str]:
     """Return the private origins at which accounts may have their servers."""
-    return [*sandbox_origins(config), *config.networks.allowed_private_origins]
+    return [*list_sandbox_origins(config), *config.networks.allowed_private_origins]
 
 
-def http_client_factory(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClientFactory]]:
+def make_http_client_factory(config: Config) -> Callable[[], AbstractAsyncContextManager[HttpClientFactory]]:
     """Import the HTTP client on first use: a program that only enqueues does not need it."""
 
     def make_client() -> AbstractAsyncContextManager[HttpClientFactory]:
@@ -233,13 +233,13 @@ def http_client_factory(config: Config) -> Callable[[], AbstractAsyncContextMana
         from postino.outbound.ssrf import is_allowed_origin
 
         def describe_stopped(url: "URL") -> str | None:
-            if not is_allowed_origin(url, sandbox_origins(config)) or running_sandbox_origins(config):
+            if not is_allowed_origin(url, list_sandbox_origins(config)) or list_running_sandbox_origins(config):
                 return None
             return "the sandbox does not run; `postino up` starts it"
 
         allow_private = partial(is_allowed_origin, allowed_origins=private_origins(config))
         return OutboundHttp(
-            allowed_origins=sandbox_origins(config),
+            allowed_origins=list_sandbox_origins(config),
             allow_private=allow_private,
             http_origins=config.outbound.http_origins,
             describe_stopped=describe_stopped,
@@ -273,7 +273,7 @@ async def open_http(app: Postino) -> AsyncIterator[Callable[[Provider, Account],
         timeout = network.timeout * timeout_factor
         return http.open(timeout=timeout, may_send=no_objection, visible=False, secrets=secrets, public=True)
 
-    async with http_client_factory(app.config)() as http:
+    async with make_http_client_factory(app.config)() as http:
         yield open_client
 
 
@@ -305,5 +305,5 @@ def build_postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
     return make_store, PostgresWakeup(url, database.listen_url)
 
 
-def sqlite_path(url: str) -> Path | None:
+def get_sqlite_path(url: str) -> Path | None:
     return Path(url.removeprefix("sqlite:///")).absolute() if url.startswith("sqlite:///") else None

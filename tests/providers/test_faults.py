@@ -11,7 +11,7 @@ import pytest
 from postino.outbound.http import OutboundHttp
 from postino.providers.bluesky import Bluesky
 from postino.providers.registry import load_built_in
-from postino.sandbox.faults import faults_by_endpoint
+from postino.sandbox.faults import list_faults_by_endpoint
 from postino.sandbox.networks import networks
 from postino.testing.sandbox import SandboxServer
 from postino.values.provider import (
@@ -40,7 +40,7 @@ NOT_LISTED = {"nodeinfo_links", "nodeinfo"}  # called only if a lookup found not
 SIGN_INS = {"createSession", "refreshSession", "verify_credentials", "getMe"}
 
 
-CASES = [case for case in faults_by_endpoint() if case[0] in NETWORKS]
+CASES = [case for case in list_faults_by_endpoint() if case[0] in NETWORKS]
 
 
 def quick(network: str) -> Provider:

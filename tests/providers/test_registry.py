@@ -17,7 +17,7 @@ from postino.publishing.post_request import PostRequest
 from postino.values.content import Content, ContentOverride
 from postino.values.gate import Scope
 from postino.values.provider import Credential
-from postino.wiring import Postino, describe_unreachable, media_url_check
+from postino.wiring import Postino, describe_unreachable, make_media_url_check
 from tests.documents import ROOT, Block, blocks
 
 PAGE = ROOT / "docs" / "extending.md"
@@ -139,7 +139,9 @@ def test_private_origin_setting_allows_accounts_only(tmp_path: Path) -> None:
     assert describe_unreachable(allowed, f"{HERE}/any/path") is None
     for other in ("http://127.0.0.1:8791", "https://127.0.0.1:8790", "http://localhost:8790", "http://169.254.169.254"):
         assert describe_unreachable(allowed, other) is not None
-    assert media_url_check(allowed)(f"{HERE}/picture.jpg") is not None  # a picture by anybody's address stays outside
+    assert (
+        make_media_url_check(allowed)(f"{HERE}/picture.jpg") is not None
+    )  # a picture by anybody's address stays outside
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from postino.sandbox.faults import FAULT_KINDS, faults_by_endpoint
+from postino.sandbox.faults import FAULT_KINDS, list_faults_by_endpoint
 from postino.sandbox.network import SandboxEndpoint
 from postino.sandbox.networks import networks
 from tests.sandbox.sandbox_client import SandboxClient
@@ -18,7 +18,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "timeout": {"seconds": 0.05}, "slow": {"seconds": 0.05}, "invisible": {"seconds": 60},
     "rate_limited": {"seconds": 7},
 }  # fmt: skip
-SWEEP = sorted(faults_by_endpoint())
+SWEEP = sorted(list_faults_by_endpoint())
 
 
 def get_endpoint(network: str, name: str) -> SandboxEndpoint:

@@ -10,7 +10,7 @@ import pytest
 
 from postino.sandbox import networks as folder
 from postino.sandbox.accounts import list_seeded_accounts
-from postino.sandbox.faults import faults_by_endpoint
+from postino.sandbox.faults import list_faults_by_endpoint
 from tests.sandbox.sandbox_client import SandboxClient, run_sandbox
 from tests.sandbox.scripted_calls import bearer
 
@@ -65,7 +65,7 @@ def pigeons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("pigeons")
 async def test_new_file_is_a_new_network(tmp_path: Path) -> None:
     [account] = [it for it in list_seeded_accounts() if it.network == "pigeons"]
-    assert ("pigeons", "release", "error_but_published") in faults_by_endpoint()
+    assert ("pigeons", "release", "error_but_published") in list_faults_by_endpoint()
     async with run_sandbox(tmp_path / "sandbox.db") as sandbox:
         assert (await release(sandbox, account.credentials["ring"]))["seconds"] == 1
         await sandbox.fault("pigeons", "error_but_published")

@@ -17,7 +17,7 @@ from postino.errors import Conflict
 from postino.sandbox import url_file
 from postino.sandbox.url_file import FILE, hold_url_file, is_stopped, read_last_url
 from postino.values.provider import Unreachable
-from postino.wiring import describe_unreachable, http_client_factory, media_url_check
+from postino.wiring import describe_unreachable, make_http_client_factory, make_media_url_check
 from tests.outbound.raw_server import RawServer, polite
 
 SOON = timedelta(seconds=5)
@@ -70,9 +70,9 @@ async def test_port_of_a_killed_sandbox_is_not_connected_to(tmp_path: Path) -> N
         )
         assert sandbox.stdout is not None
         assert await sandbox.stdout.readline() == b"ready\n"
-        check_media = media_url_check(config)
+        check_media = make_media_url_check(config)
         assert (check_media(f"{stranger.url}/a.jpg"), describe_unreachable(config, stranger.url)) == (None, None)
-        async with http_client_factory(config)() as outbound:
+        async with make_http_client_factory(config)() as outbound:
             http = outbound.open(timeout=SOON, visible=False, secrets=(), may_send=lambda: None, public=True)
             assert (await http.request("GET", stranger.url)).ok
             assert stranger.connections == 1

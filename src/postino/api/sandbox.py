@@ -23,7 +23,7 @@ from postino.client.types.sandbox import (
 from postino.errors import NotFound, StoreUnreachable
 from postino.values.auth import Role
 from postino.values.provider import Http, LostResponse, NotSent
-from postino.wiring import http_client_factory, no_objection
+from postino.wiring import make_http_client_factory, no_objection
 
 routes = Routes("sandbox")
 NO_SANDBOX = "This Postino has no sandbox: the setting `sandbox.url` is empty. `postino up` starts one."
@@ -187,7 +187,7 @@ async def forward(context: RequestContext, path: str, body: Mapping[str, Any] | 
     if not config.sandbox.url:
         raise NotFound(NO_SANDBOX)
     url = f"{config.sandbox.url.rstrip('/')}/_sandbox/{path}"
-    async with http_client_factory(config)() as client:
+    async with make_http_client_factory(config)() as client:
         http: Http = client.open(timeout=TIMEOUT, may_send=no_objection, visible=False, secrets=(), public=False)
         try:
             response = await http.request(request.method, url, params=dict(request.query_params), json=body)

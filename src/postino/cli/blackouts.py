@@ -70,14 +70,14 @@ def list_blackouts(as_json: Json = False, *, target: Target) -> None:
         output.print_json_list(blackouts)
         return
     rows = [
-        (it["id"], it["scope"], scope_name(it), it["start"], it["end"], it["timezone"],
+        (it["id"], it["scope"], get_scope_name(it), it["start"], it["end"], it["timezone"],
          ",".join(DAYS[day] for day in sorted(it["days"])) or "all", it["reason"])
         for it in blackouts
     ]  # fmt: skip
     output.print_table(COLUMNS, rows, empty="There are no blackouts.")
 
 
-def scope_name(blackout: JsonDict) -> str | None:
+def get_scope_name(blackout: JsonDict) -> str | None:
     return blackout.get(blackout["scope"])
 
 

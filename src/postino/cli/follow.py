@@ -30,15 +30,15 @@ def follow(postino: "QueueApi", posts: Sequence[JsonDict], on_change: Callable[[
     while True:
         posts = refresh(postino, posts)
         for post in posts:
-            if seen_states.get(post["id"]) != progress_key(post):
-                seen_states[post["id"]] = progress_key(post)
+            if seen_states.get(post["id"]) != make_progress_key(post):
+                seen_states[post["id"]] = make_progress_key(post)
                 on_change(post)
         if all(is_settled(post) for post in posts) or time.monotonic() > end:
             return [*posts]
         time.sleep(POLL_INTERVAL)
 
 
-def progress_key(post: JsonDict) -> object:
+def make_progress_key(post: JsonDict) -> object:
     return post["status"], post["attempts"], post["flags"], post["last_error"]
 
 

@@ -36,7 +36,7 @@ def print_terminal_table(posts: Sequence[Mapping[str, Any]]) -> None:
     for post, row in zip(posts, cells, strict=True):
         for widths in layout:
             console.print(format_line(row, widths, first=widths is layout[0]), soft_wrap=True)
-        if (error_text := current_error(post)) is not None:
+        if (error_text := find_current_error(post)) is not None:
             below = Text(
                 " " * INDENT + output.collapse_whitespace(output.escape_control_characters(error_text)), style="dim"
             )
@@ -89,7 +89,7 @@ def format_line(row: "dict[str, Text]", widths: Widths, *, first: bool) -> "Text
     return joined
 
 
-def current_error(post: Mapping[str, Any]) -> str | None:
+def find_current_error(post: Mapping[str, Any]) -> str | None:
     """Return the last error, unless the post was published after it."""
     error: str | None = post["last_error"]
     return None if post["status"] == "published" else error

@@ -29,7 +29,7 @@ def format_pipe_row(post: JsonDict) -> Sequence[output.Cell]:
     return (
         post["id"], post["status"], post["account"], output.parse_instant(post["run_at"]),
         output.parse_instant(post["published_at"]), post["attempts"],
-        " ".join(post["flags"]) or None, post["text"], post_terminal_table.current_error(post),
+        " ".join(post["flags"]) or None, post["text"], post_terminal_table.find_current_error(post),
     )  # fmt: skip
 
 

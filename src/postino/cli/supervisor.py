@@ -69,7 +69,7 @@ class Supervisor:
     def workers(self) -> list[ChildProcess]:
         return [child for child in self.children if child.words[0] == "worker"]
 
-    def worker_pids(self) -> set[int]:
+    def list_worker_pids(self) -> set[int]:
         return {worker.process.pid for worker in self.workers() if worker.process is not None}
 
     def sandbox_port(self, port: int) -> int:

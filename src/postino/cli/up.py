@@ -97,7 +97,7 @@ async def start(
     """Start all processes and wait until the workers have registered, or for 15 seconds."""
     urls = await supervisor.start(port, workers, handlers)
     for _ in range(MAX_POLLS):  # after that, the log says why no worker runs
-        if supervisor.worker_pids() <= {worker.pid for worker in await app.store.workers()}:
+        if supervisor.list_worker_pids() <= {worker.pid for worker in await app.store.workers()}:
             break
         await asyncio.sleep(POLL_INTERVAL)
     return urls

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
-from postino.engine.checks import check_name, parse_queue, wrong_value
+from postino.engine.checks import check_name, make_wrong_value_error, parse_queue
 from postino.errors import Conflict, WrongUse
 from postino.stores.records import AuditContext, DeadLetter
 from postino.values.gate import Scope
@@ -16,7 +16,7 @@ def make_audit_context(actor: Any, reason: Any) -> AuditContext:
     """Return who takes an action and why, for the audit trail."""
     for field, value in (("actor", actor), ("reason", reason)):
         if not isinstance(value, str) or INVALID_CHARACTERS.search(value):
-            raise wrong_value(field, value, "a text without NUL or unpaired surrogates")
+            raise make_wrong_value_error(field, value, "a text without NUL or unpaired surrogates")
     return AuditContext(actor, reason)
 
 
@@ -26,7 +26,7 @@ def parse_job_id(value: Any) -> UUID:
     try:
         return UUID(value)
     except (ValueError, TypeError, AttributeError):
-        raise wrong_value("job_id", value, "the id of a job, a UUID") from None
+        raise make_wrong_value_error("job_id", value, "the id of a job, a UUID") from None
 
 
 def parse_gate(scope: str | Scope, name: Any) -> tuple[Scope, str]:

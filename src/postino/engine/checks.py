@@ -24,13 +24,15 @@ def check_text(field: str, value: Any) -> str | None:
         return None
     if isinstance(value, str) and 0 < len(value) <= MAX_CHARACTERS and not INVALID_CHARACTERS.search(value):
         return value
-    raise wrong_value(field, value, f"a text of 1 to {MAX_CHARACTERS} characters without NUL or unpaired surrogates")
+    raise make_wrong_value_error(
+        field, value, f"a text of 1 to {MAX_CHARACTERS} characters without NUL or unpaired surrogates"
+    )
 
 
 def check_name(name: Any, field: str = "name") -> str:
     checked = check_text(field, name)
     if checked is None:
-        raise wrong_value(field, name, "a name")
+        raise make_wrong_value_error(field, name, "a name")
     return checked
 
 
@@ -38,7 +40,7 @@ def check_label(field: str, value: Any) -> str | None:
     """Check a text by which jobs are found: their type, channel, account or brand."""
     checked = check_text(field, value)
     if checked is not None and len(checked.encode()) > MAX_LABEL_BYTES:
-        raise wrong_value(field, value, f"a text of at most {MAX_LABEL_BYTES} bytes in UTF-8")
+        raise make_wrong_value_error(field, value, f"a text of at most {MAX_LABEL_BYTES} bytes in UTF-8")
     return checked
 
 
@@ -63,7 +65,7 @@ def check_backoff(value: Any) -> Backoff:
         return value  # type: ignore[no-any-return]
     range_ = f"delays of 0 to {MAX_SECONDS:,.0f} seconds"
     expected = f"Exponential(…) with {range_} and a factor of 1 to {MAX_FACTOR}, or Schedule([…]) of 1 to {MAX_DELAYS}"
-    raise wrong_value("backoff", value, expected)
+    raise make_wrong_value_error("backoff", value, expected)
 
 
 def is_number(value: Any) -> bool:
@@ -80,7 +82,9 @@ def check_time(field: str, value: Any) -> datetime | None:
         return None
     if is_storable_time(value):
         return value.astimezone(UTC)  # type: ignore[no-any-return]
-    raise wrong_value(field, value, "a datetime with a time zone, from 1970 to 9000, for example datetime.now(UTC)")
+    raise make_wrong_value_error(
+        field, value, "a datetime with a time zone, from 1970 to 9000, for example datetime.now(UTC)"
+    )
 
 
 def is_storable_time(value: Any) -> bool:
@@ -91,7 +95,7 @@ def is_storable_time(value: Any) -> bool:
 def check_parent(value: Any) -> UUID | None:
     if value is None or isinstance(value, UUID):
         return value
-    raise wrong_value("parent", value, "the id of a job, a UUID")
+    raise make_wrong_value_error("parent", value, "the id of a job, a UUID")
 
 
 def check_attempts(field: str, value: Any) -> int | None:
@@ -99,7 +103,7 @@ def check_attempts(field: str, value: Any) -> int | None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_ATTEMPTS:
         return value
-    raise wrong_value(field, value, f"a whole number from 1 to {MAX_ATTEMPTS}")
+    raise make_wrong_value_error(field, value, f"a whole number from 1 to {MAX_ATTEMPTS}")
 
 
 def check_seconds(field: str, value: Any) -> float | None:
@@ -107,14 +111,16 @@ def check_seconds(field: str, value: Any) -> float | None:
         return None
     if is_number(value) and 0 < value <= MAX_SECONDS:
         return float(value)
-    raise wrong_value(field, value, f"a number of seconds greater than 0 and at most {MAX_SECONDS:,.0f}, a year")
+    raise make_wrong_value_error(
+        field, value, f"a number of seconds greater than 0 and at most {MAX_SECONDS:,.0f}, a year"
+    )
 
 
 def check_cap(value: Any) -> int | None:
     """Return the cap: None means no cap, 0 lets nothing start."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_CAP):
         return value
-    raise wrong_value("cap", value, f"a whole number from 0 to {MAX_CAP:,}, or None")
+    raise make_wrong_value_error("cap", value, f"a whole number from 0 to {MAX_CAP:,}, or None")
 
 
 def check_count(field: str, values: Sized) -> Any:
@@ -124,6 +130,6 @@ def check_count(field: str, values: Sized) -> Any:
     raise WrongUse(f"{field}: {len(values):,} are too many for one call, {MAX_JOBS_PER_CALL:,} are allowed.", field)
 
 
-def wrong_value(field: str, value: Any, expected: str) -> WrongUse:
+def make_wrong_value_error(field: str, value: Any, expected: str) -> WrongUse:
     """Return the error for a wrong value."""
     return WrongUse(f"{field}: expected {expected}, not {value!r:.200}.", field=field)

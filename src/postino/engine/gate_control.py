@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from postino.engine.actions import make_audit_context, parse_gate
-from postino.engine.checks import check_name, check_time, wrong_value
+from postino.engine.checks import check_name, check_time, make_wrong_value_error
 from postino.errors import Conflict, NotFound, WrongUse
 from postino.rules.blackout import Blackout, describe_blackout, parse_blackout
 from postino.rules.blackout_impact import DelayedJob, compute_impact
@@ -272,7 +272,9 @@ def choose_end(until_at: datetime | None, seconds: float | None, now: datetime) 
         raise WrongUse("seconds: give either `until` or `seconds`, not both.", field="seconds")
     if seconds is not None:
         if isinstance(seconds, bool) or not 0 < seconds <= MAX_SECONDS:
-            raise wrong_value("seconds", seconds, f"a number of seconds greater than 0, at most {MAX_SECONDS:.0f}")
+            raise make_wrong_value_error(
+                "seconds", seconds, f"a number of seconds greater than 0, at most {MAX_SECONDS:.0f}"
+            )
         return now + timedelta(seconds=seconds)
     ends_at = check_time("until", until_at)
     if ends_at is not None and ends_at <= now:

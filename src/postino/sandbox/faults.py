@@ -156,7 +156,7 @@ class ScheduledFault:
         )
 
 
-def faults_by_endpoint() -> Iterator[tuple[str, str, str]]:
+def list_faults_by_endpoint() -> Iterator[tuple[str, str, str]]:
     """Yield every possible (network, endpoint, fault), from the route tables, so that a sweep is complete."""
     for network in networks().values():
         for endpoint in network.endpoints:

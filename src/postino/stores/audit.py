@@ -72,7 +72,7 @@ class AuditSigner:
         return result
 
 
-def chain_hash(previous: str, *parts: str) -> str:
+def compute_chain_hash(previous: str, *parts: str) -> str:
     """Return the hash of one entry. Parts are length-prefixed, so no text can move from one field to the next."""
     digest = hashlib.sha256(previous.encode())
     for part in parts:
@@ -84,6 +84,6 @@ def chain_hash(previous: str, *parts: str) -> str:
 
 def compute_entry_hash(previous: str, entry: AuditEntry) -> str:
     """Return the hash that an entry should have."""
-    return chain_hash(
+    return compute_chain_hash(
         previous, entry.at.isoformat(), entry.actor, entry.action, entry.subject, entry.reason, entry.detail
     )

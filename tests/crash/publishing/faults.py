@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from postino.sandbox.faults import FAULT_KINDS, faults_by_endpoint
+from postino.sandbox.faults import FAULT_KINDS, list_faults_by_endpoint
 from postino.sandbox.networks import networks
 from tests.crash.publishing.post_shapes import NETWORKS, SHAPES, Shape, get_shape
 
@@ -96,7 +96,7 @@ def list_fault_cases() -> list[FaultCase]:
     """Return a case for every variant of every fault at every endpoint of the networks."""
     return [
         fault_case
-        for network, endpoint, name in faults_by_endpoint()
+        for network, endpoint, name in list_faults_by_endpoint()
         if network in NETWORKS
         for fault in variants(endpoint, name)
         for fault_case in make_fault_cases(network, fault)

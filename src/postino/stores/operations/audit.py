@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from postino.stores.audit import FIRST_HASH, INSERT, chain_hash
+from postino.stores.audit import FIRST_HASH, INSERT, compute_chain_hash
 from postino.stores.operations.text import clean_text
 from postino.stores.records import AuditContext, AuditEntry
 from postino.stores.rows import to_audit_entry
@@ -17,7 +17,7 @@ def write_audit_entry(audit: AuditContext, action: str, subject: str, detail: st
     previous, seq = (last[0]["hash"], last[0]["seq"]) if last else (FIRST_HASH, 0)
     reason = clean_text(audit.reason) or ""
     line = {"actor": audit.actor, "action": action, "subject": subject, "reason": reason, "detail": detail}
-    hashed = chain_hash(previous, at.isoformat(), *line.values())
+    hashed = compute_chain_hash(previous, at.isoformat(), *line.values())
     yield ask(INSERT, seq=seq + 1, at=at, **line, hash=hashed, proof=None)  # the store adds the proof
 
 
