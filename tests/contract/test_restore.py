@@ -520,6 +520,26 @@ async def test_database_rolled_back_past_an_answer_asks_again(site: Site) -> Non
     assert (state.standing, state.cause) == (Standing.ASKED, Cause.LOSS)
 
 
+async def test_post_accepted_before_the_database_was_put_back_once_more_is_suspected(site: Site) -> None:
+    """The backup holds the first question, which a person has answered since. The post was accepted in between."""
+    witness = await site.start()
+    await site.pulse(witness)
+    sent = await take_post(site.harness)
+    site.back_up()
+    await site.send(witness, sent)
+    await site.pulse(witness, times=6)
+    site.put_back()
+    assert (await site.look(witness)).cause is Cause.LOSS
+    site.harness.clock.turn(minutes=1)
+    accepted = await site.harness.put(type=POST, channel="telegram", account="other")
+    site.back_up()
+    await accept(site, DatabaseAnswer.RESTORED)
+    await site.look(witness)
+    site.put_back()
+    assert (await site.look(witness)).cause is Cause.LOSS
+    assert accepted.id in {job.id for job in await accept(site, DatabaseAnswer.RESTORED)}
+
+
 async def test_closed_database_holds_started_posts_and_lookups(site: Site) -> None:
     await lose_machine(site)
     await put_post(site.harness)
