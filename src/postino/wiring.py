@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from postino import config as configuration
@@ -71,7 +72,11 @@ class Postino(App):
         super().__init__(build_parts(config, self.networks, store))
         self.vault_keys = VaultKeys(self.store, KeySource(config.vault_key_path, config.vault.key))
         self.audit_trail = AuditTrail(
-            self.store, lambda: self.vault_keys.keys, self.vault_keys.find, self._parts.state_dir
+            self.store,
+            lambda: self.vault_keys.keys,
+            self.vault_keys.find,
+            self._parts.state_dir,
+            describe_place(config.database_url),
         )
         self.accounts = AccountService(self.store, self.vault_keys, config.sandbox.url, self.networks)
         self.refusals = RefusalLog()
@@ -307,3 +312,10 @@ def build_postgres_parts(config: Config) -> tuple[Callable[[], Store], Wakeup]:
 
 def get_sqlite_path(url: str) -> Path | None:
     return Path(url.removeprefix("sqlite:///")).absolute() if url.startswith("sqlite:///") else None
+
+
+def describe_place(url: str) -> str:
+    """Return where the settings say that the database is: its file, or its server and name."""
+    path = sqlite_path(url)
+    parts = urlsplit(url)
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}" if path is None else str(path.resolve())

@@ -15,6 +15,7 @@ from postino.auth.audit_trail import AuditTrail
 from postino.stores.audit import FIRST_HASH, AuditHead, compute_entry_hash
 from postino.stores.records import AuditContext, AuditEntry
 from postino.stores.store import Store
+from postino.values.database import DatabaseAnswer
 from postino.values.gate import Scope
 from postino.vault.key_file import compute_key_id
 from tests.adoption import adopt_database
@@ -138,11 +139,11 @@ async def proven(store: Store, database: Database, tmp_path: Path) -> AsyncItera
     await trail.close()
 
 
-def make_trail(store: Store, keys: list[bytes], state_dir: Path | None) -> AuditTrail:
+def make_trail(store: Store, keys: list[bytes], state_dir: Path | None, where: str = "") -> AuditTrail:
     async def load_keys() -> None:
         """They are there."""
 
-    return AuditTrail(store, lambda: keys, load_keys, state_dir)
+    return AuditTrail(store, lambda: keys, load_keys, state_dir, where)
 
 
 async def test_proven_trail_verifies_and_its_head_is_anchored(proven: ProvenTrail) -> None:
@@ -337,14 +338,62 @@ async def test_damaged_anchor_is_reported_and_kept(proven: ProvenTrail, content:
     assert path.read_bytes() == content
 
 
-async def test_hostile_names_of_a_database_stay_inside_the_state_directory(store: Store, tmp_path: Path) -> None:
-    await adopt_database(store, "../../../etc", "/passwd")
-    trail = make_trail(store, KEYS[:1], tmp_path / "state")
-    await store.pause(Scope.BRAND, "a", ME)
-    await trail.close()
-    path = await trail.find_anchor_path()
-    assert path is not None
-    assert (path.parent, path.name.isalnum()) == (tmp_path / "state" / "audit", True)
+async def test_no_identity_that_the_database_gives_itself_hides_a_cut(proven: ProvenTrail) -> None:
+    proven.database.sql("DELETE FROM {audit} WHERE seq > 3")
+    proven.database.sql("UPDATE {database_state} SET installation = 'other', era = 'new'")
+    assert "ends with entry 3, and this machine remembers entry 5" in await proven.find_problem()
+    proven.database.sql("DELETE FROM {audit}")
+    await proven.write("f", "g", "h", "i", "j", "k")
+    await proven.trail.save()
+    assert "Entry 5 is not the one that this machine remembers" in await proven.find_problem()
+
+
+async def restore(proven: ProvenTrail, clock: Clock, left: int) -> None:
+    """Put an older database back, and say so."""
+    proven.database.sql(f"DELETE FROM {{audit}} WHERE seq > {left}")
+    clock.turn(minutes=1)
+    await proven.store.accept_database(DatabaseAnswer.RESTORED, None, "i" * 32, "f" * 32, ME)
+
+
+async def test_restored_trail_verifies_once_a_person_has_said_so(proven: ProvenTrail, clock: Clock) -> None:
+    await restore(proven, clock, 3)
+    assert await proven.find_problem() == ""
+    await proven.trail.save()
+    report, anchor = await proven.trail.verify()
+    assert (report.problem, report.entries) == (None, 4)
+    assert anchor == AuditHead(4, report.head or "")
+
+
+async def test_answer_excuses_no_later_loss(proven: ProvenTrail, clock: Clock) -> None:
+    await restore(proven, clock, 3)
+    clock.turn(minutes=1)
+    await proven.write("f", "g")
+    await proven.trail.save()
+    proven.database.sql("DELETE FROM {audit} WHERE seq > 4")
+    assert "ends with entry 4, and this machine remembers entry 6" in await proven.find_problem()
+
+
+async def test_forged_answer_excuses_no_loss(proven: ProvenTrail, clock: Clock) -> None:
+    proven.database.sql("DELETE FROM {audit} WHERE seq > 4")
+    clock.turn(minutes=1)
+    now = (await proven.store.now()).isoformat()
+    proven.database.sql(f"UPDATE {{audit}} SET action = 'database.restored', at = '{now}' WHERE seq = 4")
+    assert await proven.find_problem()
+    await proven.write("f")
+    await proven.trail.save()
+    proven.database.sql("DELETE FROM {audit} WHERE seq > 3")
+    assert "this machine remembers entry 5" in await proven.find_problem()
+
+
+async def test_file_of_the_anchor_depends_on_the_key_and_the_place(store: Store, tmp_path: Path) -> None:
+    paths = set()
+    for key, where in [(KEYS[0], "/a.db"), (KEYS[1], "/a.db"), (KEYS[0], "../../../etc/passwd"), (KEYS[0], "\udcff")]:
+        trail = make_trail(store, [key], tmp_path / "state", where)
+        path = await trail.find_anchor_path()
+        assert path is not None
+        assert (path.parent, path.name.isalnum()) == (tmp_path / "state" / "audit", True)
+        paths.add(path)
+    assert len(paths) == 4
 
 
 async def test_file_and_folder_of_the_anchor_are_private(proven: ProvenTrail) -> None:

@@ -16,8 +16,9 @@ from postino.rules.audit_trail import AuditReport, CheckedEntry, check_entry, en
 from postino.stores.audit import FIRST_HASH, AuditHead, AuditSigner, compute_entry_hash
 from postino.stores.records import AuditEntry
 from postino.stores.store import Store
+from postino.values.database import DatabaseAnswer
 from postino.vault.audit_proofs import AuditProofs
-from postino.vault.key_file import KeyFileRefused
+from postino.vault.key_file import KeyFileRefused, compute_key_id
 
 log = structlog.get_logger("postino.audit")
 P = ParamSpec("P")
@@ -25,14 +26,18 @@ T = TypeVar("T")
 PAGE_SIZE = 1000
 SAVE_AFTER = 0.5  # seconds: the anchor is written for all entries of this time at once
 MAX_SECONDS = 5.0
+ANSWERS = frozenset(f"database.{answer}" for answer in DatabaseAnswer)  # what the audit trail says about them
 DIVERGED = (
     "it is not overwritten, and `postino audit verify` reports it; if you restored the database, answer `postino"
-    " database accept restored`"
+    " database accept restored`; if you created a new database in the place of the old one, delete the file"
 )
 
 
 class AuditTrail:
-    """The trail of one store. `get_keys` returns the vault's keys that are loaded, and `load_keys` loads them."""
+    """The trail of one store, whose database is at `where`.
+
+    `get_keys` returns the vault's keys that are loaded, and `load_keys` loads them.
+    """
 
     def __init__(
         self,
@@ -40,11 +45,12 @@ class AuditTrail:
         get_keys: Callable[[], Sequence[bytes]],
         load_keys: Callable[[], Awaitable[object]],
         state_dir: Path | None,
+        where: str = "",
     ) -> None:
         self.store = store
         self.get_keys = get_keys
         self.load_keys = load_keys
-        self.state_dir = state_dir
+        self.state_dir, self.where = state_dir, where
         self.proofs = AuditProofs(get_keys)
         self.thread = FileThread("postino-audit", MAX_SECONDS)
         self.head: AuditHead | None = None  # the last entry that this process has written, unless it is saved
@@ -77,23 +83,45 @@ class AuditTrail:
             return
         try:
             path = await self.find_anchor_path()
-            if path is not None and await self.is_continued(await self.run(read_anchor, path)):
-                await self.run(write_anchor, path, head)
-                self.trouble = None
+            if path is not None:
+                await self.save_head(path, head)
         except PostinoError as error:
             self.report_trouble("audit.anchor_unavailable", str(error), "the audit trail goes on without its anchor")
         if self.head is head:  # no later entry came meanwhile, and nobody cancelled this
             self.head = None
 
-    async def is_continued(self, anchor: AuditHead | None) -> bool:
-        """Return whether the trail still has the entry of the anchor; log if not."""
-        if anchor is None:
-            return True
-        entries = await self.store.audit_after(anchor.seq - 1, 1)
-        if [(it.seq, it.hash) for it in entries] == [(anchor.seq, anchor.hash)]:
-            return True
-        problem = f"The audit trail does not have entry {anchor.seq} that this machine remembers."
+    async def save_head(self, path: Path, head: AuditHead) -> None:
+        anchor = await self.run(read_anchor, path)
+        if anchor is None or await self.has_entry(anchor) or await self.is_answered(anchor):
+            written = await self.store.audit_after(head.seq - 1, 1)
+            at = written[0].at if written and written[0].hash == head.hash else None
+            await self.run(write_anchor, path, replace(head, at=at), anchor)
+            self.trouble = None
+            return
+        problem = f"The audit trail does not have entry {anchor.seq} that this machine remembers in {path}."
         self.report_trouble("audit.diverged", problem, DIVERGED)
+
+    async def has_entry(self, anchor: AuditHead) -> bool:
+        """Return whether the trail still has the entry of the anchor."""
+        entries = await self.store.audit_after(anchor.seq - 1, 1)
+        return [(it.seq, it.hash) for it in entries] == [(anchor.seq, anchor.hash)]
+
+    async def is_answered(self, anchor: AuditHead) -> bool:
+        """Return whether a person has said, after the entry of the anchor, that the database is another one.
+
+        Only a process with the vault key can have written that: an answer that is put back is older than the anchor.
+        """
+        if anchor.at is None:
+            return False
+        await self.load()
+        previous, seq = FIRST_HASH, 0
+        while entries := await self.store.audit_after(seq, PAGE_SIZE):
+            for entry in entries:
+                if entry.action in ANSWERS and entry.at > anchor.at:
+                    checked = self.check(previous, entry)
+                    if checked.is_proven and checked.hash == checked.expected_hash:
+                        return True
+                previous, seq = entry.hash, entry.seq
         return False
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -111,16 +139,23 @@ class AuditTrail:
             log.error(event, error=trouble, next=consequence)
 
     async def find_anchor_path(self) -> Path | None:
-        """Return the file of the anchor; None if there is no place, or no worker has used the database yet."""
-        state = await self.store.database_state()
-        if self.state_dir is None or state.installation is None or state.era is None:
+        """Return the file of the anchor; None if there is no place, or no key."""
+        await self.load()
+        keys = self.get_keys()
+        if self.state_dir is None or not keys:
             return None
-        return choose_path(self.state_dir, state.installation, state.era)
+        return choose_path(self.state_dir, compute_key_id(keys[0]), self.where)
 
     async def find_anchor(self) -> AuditHead | None:
-        """Return the last entry that this machine remembers. Raises AnchorUnavailable."""
+        """Return the last entry that this machine remembers; None if a person has answered for its loss.
+
+        Raises AnchorUnavailable.
+        """
         path = await self.find_anchor_path()
-        return None if path is None else await self.run(read_anchor, path)
+        anchor = None if path is None else await self.run(read_anchor, path)
+        if anchor is None or await self.has_entry(anchor) or not await self.is_answered(anchor):
+            return anchor
+        return None
 
     async def close(self) -> None:
         """Save what is not saved yet."""

@@ -6,7 +6,8 @@ only that key makes, and remembers the last entry outside the database.
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TypeVar
 
 from postino.stores.records import AuditEntry
@@ -19,10 +20,11 @@ INSERT = "insert_audit_entry"  # the query that inserts an entry
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
-    """The last entry of the trail: how many there are, and the hash that covers them all."""
+    """The last entry of the trail: how many there are, the hash that covers them all, and its time if that is known."""
 
     seq: int
     hash: str
+    at: datetime | None = field(default=None, compare=False)
 
 
 class ProofNeeded(Exception):
