@@ -1,6 +1,8 @@
-"""Checked files of imports: how many are kept."""
+"""Checked files of imports: how many are kept, and when they are read."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from postino.stores.operations.imports import MAX_CHECKED
 from postino.values.imports import Import
@@ -28,3 +30,10 @@ async def test_newest_checked_files_of_a_caller_are_kept(harness: StoreHarness) 
     kept = [number for number in range(MAX_CHECKED + 5) if await store.import_by_token("ada", f"{number:064}")]
     assert kept == [1, *range(5, MAX_CHECKED + 5)]
     assert await store.import_by_token("other", "0" * 64) is not None
+
+
+async def test_progress_of_an_import_is_read_without_its_file(harness: StoreHarness) -> None:
+    saved = await harness.store.save_import(make_import("ada", 1))
+    assert saved.file == b"x"
+    assert await harness.store.import_by_id(saved.id) == replace(saved, file=b"")
+    assert await harness.store.import_by_token("ada", saved.token) == saved

@@ -90,7 +90,7 @@ class Importer:
             async with self.half_time.turn():
                 is_saved = await self.save_batch(known, batch, problems, author)
             if not is_saved:
-                return await self.store.import_by_id(known.id)  # another process has saved these rows
+                return replace(await self.store.import_by_id(known.id), file=known.file)  # another process was faster
             known = replace(known, processed_rows=known.processed_rows + len(batch))
         return await self.store.finish_import(known.id, dump_problems(problems))
 

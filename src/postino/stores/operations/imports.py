@@ -25,11 +25,11 @@ def save_import(new: Import) -> Operation[Import]:
 
 
 def get_import(import_id: UUID) -> Operation[Import]:
-    """Return an import. Raises NotFound."""
+    """Return an import without its file. Raises NotFound."""
     rows = yield ask("get_import", id=import_id)
     if not rows:
         raise NotFound(describe_missing_import(import_id))
-    return to_import(rows[0])
+    return Import(file=b"", **rows[0])
 
 
 def find_import_by_token(caller: str, token: str) -> Operation[Import | None]:

@@ -9,7 +9,9 @@ WHERE stored.state <> 'saving'
 RETURNING *
 
 -- name: get_import
-SELECT * FROM postino.imports WHERE id = :id
+-- Without the file, which is large.
+SELECT id, caller, author, token, timezone, rows, problems, state, processed_rows, created, existing, created_at, changed_at
+FROM postino.imports WHERE id = :id
 
 -- name: find_import
 SELECT * FROM postino.imports WHERE caller = :caller AND token = :token
