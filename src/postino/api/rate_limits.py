@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.authentication import COOKIE, PROOF, Proof, parse_bearer
 from postino.api.problems import add_unchanged, problem, request_id
+from postino.api.request_slots import PAYER
 from postino.auth.addresses import group_address
 from postino.rules.api_rate_limit import RateLimitDecision, TokenBucket, take_token
 
@@ -83,7 +84,8 @@ class RateLimits:
             await send(message)
 
         if decision.allowed:
-            await self.app({**scope, PROOF: proof}, receive, send_with_headers)
+            payer = credential if is_known else address
+            await self.app({**scope, PROOF: proof, PAYER: payer}, receive, send_with_headers)
             return
         detail = add_unchanged(TOO_MANY.format(self.burst, self.rate, decision.retry_after), scope["method"])
         response = problem(429, detail, None, {"Retry-After": str(decision.retry_after)})

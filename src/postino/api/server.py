@@ -52,6 +52,7 @@ from postino.api.path_encoding import PathEncoding, decode_names
 from postino.api.problems import InternalErrors, add_error_handlers
 from postino.api.query import parse_query
 from postino.api.rate_limits import RateLimits, RequestIds
+from postino.api.request_slots import RequestSlots
 from postino.api.routes import Route
 from postino.api.security_headers import SecurityHeaders
 from postino.api.status_page import page
@@ -79,6 +80,7 @@ def make_app(config: Config | None = None) -> FastAPI:
     app = build_app(postino, authenticator)
     app.add_middleware(EarlyAuthentication, authenticator=authenticator, public=PUBLIC_PATHS)
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_MIN_BYTES, compresslevel=GZIP_LEVEL)
+    app.add_middleware(RequestSlots)
     app.add_middleware(RateLimits, rate=config.api.rate, burst=config.api.burst)
     app.add_middleware(InternalErrors)
     app.add_middleware(HeaderChecks)

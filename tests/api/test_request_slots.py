@@ -1,0 +1,106 @@
+"""How many requests of one caller are in progress at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from starlette.types import Receive, Scope, Send
+
+from postino.api.authentication import PROOF
+from postino.api.rate_limits import RateLimits
+from postino.api.request_slots import MAX_IN_PROGRESS, PAYER, RequestSlots
+from tests.api.asgi import AsgiClient
+
+OK = {"type": "http.response.start", "status": 200, "headers": []}
+STREAM = {**OK, "headers": [(b"content-type", b"text/event-stream; charset=utf-8")]}
+
+
+class Held:
+    """An application whose requests last until `leave` is set, and which counts those in progress by caller."""
+
+    def __init__(self) -> None:
+        self.leave = asyncio.Event()
+        self.running: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.running[scope[PAYER]] += 1
+        if scope["path"] == "/stream":
+            await send(STREAM)
+            await self.leave.wait()
+        else:
+            await self.leave.wait()
+            await send(OK)
+        self.running[scope[PAYER]] -= 1
+        await send({"type": "http.response.body", "body": b""})
+
+
+def start(slots: RequestSlots, payer: str, path: str, count: int) -> list[asyncio.Task[int]]:
+    async def ask(scope: Scope, receive: Receive, send: Send) -> None:
+        await slots({**scope, PAYER: payer}, receive, send)
+
+    async def get_status() -> int:
+        return (await AsgiClient(ask, "").ask("GET", path)).status
+
+    return [asyncio.create_task(get_status()) for _ in range(count)]
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_further_requests_of_a_caller_wait_and_those_of_others_do_not() -> None:
+    held = Held()
+    slots = RequestSlots(held)
+    tasks = start(slots, "attacker", "/", MAX_IN_PROGRESS + 20)
+    await settle()
+    tasks += start(slots, "victim", "/", 1)
+    await settle()
+    assert held.running == {"attacker": MAX_IN_PROGRESS, "victim": 1}
+    held.leave.set()
+    assert set(await asyncio.gather(*tasks)) == {200}
+    assert not slots.slots
+
+
+async def test_event_streams_take_no_slot_once_they_have_begun() -> None:
+    held = Held()
+    slots = RequestSlots(held)
+    tasks = start(slots, "ada", "/stream", MAX_IN_PROGRESS + 20)
+    await settle()
+    tasks += start(slots, "ada", "/", 1)
+    await settle()
+    assert held.running == {"ada": MAX_IN_PROGRESS + 21}
+    held.leave.set()
+    assert set(await asyncio.gather(*tasks)) == {200}
+    assert not slots.slots
+
+
+async def test_request_that_is_given_up_while_it_waits_takes_no_slot() -> None:
+    held = Held()
+    slots = RequestSlots(held)
+    tasks = start(slots, "ada", "/", MAX_IN_PROGRESS + 1)
+    await settle()
+    tasks[-1].cancel()
+    await settle()
+    held.leave.set()
+    assert await asyncio.gather(*tasks[:-1]) == [200] * MAX_IN_PROGRESS
+    assert not slots.slots
+
+
+async def test_caller_is_whoever_the_rate_limit_counts() -> None:
+    payers = []
+
+    async def accept(scope: Scope, receive: Receive, send: Send) -> None:
+        payers.append(scope.get(PAYER))
+        if PROOF in scope:
+            scope[PROOF].accepted = (b"authorization", b"Bearer right") in scope["headers"]
+        await send(OK)
+
+    client = AsgiClient(RateLimits(accept, rate=1, burst=10), "right", "203.0.113.7")
+    for header in ("", "Bearer wrong", "Bearer wrong", "Bearer right", "Bearer right"):
+        await client.ask("GET", "/v1/jobs", authorization=header)
+    await client.ask("GET", "/health/live")
+    assert payers[:4] == ["203.0.113.7"] * 4
+    assert payers[4] not in (None, "203.0.113.7")
+    assert payers[5] is None
