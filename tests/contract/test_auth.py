@@ -219,6 +219,14 @@ async def test_concurrent_login_attempts_are_all_counted(harness: StoreHarness) 
     assert sum(one is None for one in result) == USER_POLICY.free
 
 
+async def test_throttled_logins_leave_no_rows(harness: StoreHarness, database: Database) -> None:
+    policy = ThrottlePolicy(free=1)
+    assert await harness.store.begin_login({"here": policy, "ada": policy}) is None
+    for name in ("bob", "eve", "x", "zoe"):
+        assert await harness.store.begin_login({"here": policy, name: policy}) is not None
+    assert database.sql("SELECT subject FROM {login_throttles} ORDER BY subject") == [("ada",), ("here",)]
+
+
 async def test_login_throttle_survives_a_restart_and_ends(harness: StoreHarness) -> None:
     policies = {"ada": ThrottlePolicy(free=2, first=timedelta(minutes=1), longest=timedelta(minutes=3))}
     assert [await harness.store.begin_login(policies) for _ in range(2)] == [None, None]

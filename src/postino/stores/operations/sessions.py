@@ -29,6 +29,9 @@ def begin_login(tries: Mapping[str, ThrottlePolicy]) -> Operation[datetime | Non
         if (at := get_next_attempt_time(attempt, tries[subject])) is not None and at > now
     ]
     if waits:
+        for subject, attempt in attempts.items():
+            if attempt.last_at is None:  # this attempt does not count: strangers could fill the table with names
+                yield ask("delete_login_throttle", subject=subject)
         return max(waits)
     for subject, attempt in attempts.items():
         yield ask(
