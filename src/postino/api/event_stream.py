@@ -155,7 +155,7 @@ class EventStream:
     ) -> AsyncGenerator[Sequence[StreamedEvent], None]:
         """Yield what happened between a cursor and the position of the reader."""
         while self.position is not None and after < self.position:
-            async with self.half_time.turn():
+            async with self.half_time.turn(listener.subscriber.identity):
                 page = await self.store.events(after, PAGE_SIZE)
                 streamed = await self.add_brands(page)
             if not page:

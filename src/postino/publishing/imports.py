@@ -40,7 +40,7 @@ class Importer:
         self, file: bytes, timezone: str | None, accounts: Mapping[str, StoredAccount], caller: str, author: str
     ) -> Import:
         """Check a file and store it with its problems. No post is created; the result's token allows to save it."""
-        async with self.half_time.turn():
+        async with self.half_time.turn(caller):
             rows, token, problems = await self.run_in_thread(self.check_file, file, timezone, accounts)
         new = Import(
             id=new_id(), caller=caller, author=author, token=token, file=file, timezone=timezone, rows=rows,
@@ -87,7 +87,7 @@ class Importer:
         for start in range(0, len(rest), BATCH_ROWS):
             batch = rest[start : start + BATCH_ROWS]
             problems += [problem.to_dict() for row in batch for problem in row.problems]
-            async with self.half_time.turn():
+            async with self.half_time.turn(known.caller):
                 is_saved = await self.save_batch(known, batch, problems, author)
             if not is_saved:
                 return replace(await self.store.import_by_id(known.id), file=known.file)  # another process was faster
