@@ -45,6 +45,19 @@ def file(tmp_path: Path) -> Iterator[WitnessFile]:
     file.close()
 
 
+@pytest.mark.parametrize(
+    "name", ["../outside", "../../outside", "/etc", ".", "..", "", "a/b", "\0", "\udcff", "a" * 999]
+)
+def test_name_from_the_database_leads_to_no_other_folder(tmp_path: Path, name: str) -> None:
+    state_dir = tmp_path / "state"
+    file = WitnessFile.open(state_dir, name)
+    file.write_header(make_header())
+    file.close()
+    assert file.path.resolve().parent.parent == (state_dir / "witness").resolve()
+    assert [contents.header for contents in read_all(state_dir, name)] == [make_header()]
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+
+
 def test_records_and_header_are_read_as_they_were_written(tmp_path: Path, file: WitnessFile) -> None:
     step = StepEntry(name="upload", position=0, asked_at=NOW, done_at=NOW, result='{"id": "ü"}')
     unfinished = StepEntry(name="ready", position=1, asked_at=NOW)

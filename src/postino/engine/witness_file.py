@@ -6,7 +6,9 @@ WitnessUnavailable. A file that cannot be read is passed over and never overwrit
 """
 
 import fcntl
+import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +33,7 @@ CELLS = 4096
 RING_START = 2 * HEADER
 FILE_SIZE = RING_START + CELLS * CELL
 MAX_SLOTS = 1000
+INSTALLATION = re.compile("[0-9a-zA-Z_-]{1,40}", re.ASCII)
 HEADER_OWNER = "header"  # in the seal of a header, which is read before the witness is known
 sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
@@ -58,6 +61,13 @@ def choose_state_directory(environment: Mapping[str, str]) -> Path:
         raise WitnessUnavailable(f"There is no state directory: {error} Set POSTINO_STATE_DIR.") from error
 
 
+def find_folder(state_dir: Path, installation: str) -> Path:
+    """Return the folder of an installation. The database has its name, and whoever writes there must choose no path."""
+    is_name = INSTALLATION.fullmatch(installation)
+    digest = hashlib.sha256(installation.encode("utf-8", "replace")).hexdigest()
+    return state_dir / "witness" / (installation if is_name else digest)
+
+
 class WitnessFile:
     """One slot of an installation, locked by this process. `open` creates a slot if it can use no other."""
 
@@ -72,7 +82,7 @@ class WitnessFile:
     @classmethod
     def open(cls, state_dir: Path, installation: str, witness: str | None = None) -> "WitnessFile":
         """Return the first file that this process can use: a new one or one of this witness, if there is one."""
-        folder = state_dir / "witness" / installation
+        folder = find_folder(state_dir, installation)
         with convert_errors(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for slot in range(MAX_SLOTS):
@@ -173,7 +183,7 @@ class WitnessFile:
 
 def read_all(state_dir: Path, installation: str) -> list[WitnessContents]:
     """Return what the files of all slots say, also of those that other processes are writing to."""
-    folder = state_dir / "witness" / installation
+    folder = find_folder(state_dir, installation)
     with convert_errors(folder):
         if not folder.exists():
             return []
