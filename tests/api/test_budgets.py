@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from postino.api import rate_limits
 from postino.api.rate_limits import RateLimits
 from tests.api.asgi import AsgiClient, run_api
+from tests.api.browser import PASSWORD
 
 BURST = 5
 
@@ -93,6 +94,19 @@ async def test_revoked_key_is_an_unknown_one(api: AsgiClient) -> None:
     assert [reply.status for reply in replies] == [401] * (BURST + 1) + [429] * 2  # the first with its own budget
 
 
+async def test_sessions_of_a_user_share_a_budget(api: AsgiClient) -> None:
+    user = {"name": "ada", "role": "viewer", "password": PASSWORD}
+    assert (await api.ask("POST", "/v1/users", json.dumps(user).encode())).status == 201
+    login = json.dumps({"name": "ada", "password": PASSWORD}).encode()
+    remaining = []
+    for _ in range(3):
+        replied = await api.ask("POST", "/v1/login", login, authorization="")
+        cookie = replied.headers["set-cookie"].partition(";")[0]
+        me = await api.ask("GET", "/v1/me", authorization="", cookie=cookie)
+        remaining.append((me.status, me.headers["ratelimit-remaining"]))
+    assert remaining == [(200, str(BURST - 1)), (200, str(BURST - 2)), (200, str(BURST - 3))]
+
+
 async def test_memory_of_budgets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "MAX_CALLERS", 10)
 
@@ -103,4 +117,4 @@ async def test_memory_of_budgets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     limits = RateLimits(refuse, rate=1, burst=1)
     for number in range(100):
         await AsgiClient(limits, f"wrong {number}", f"203.0.113.{number}").ask("GET", "/v1/jobs")
-    assert (len(limits.addresses), len(limits.credentials)) == (10, 0)
+    assert (len(limits.addresses), len(limits.credentials), len(limits.payers)) == (10, 0, 0)

@@ -33,9 +33,13 @@ NO_CSRF_TOKEN = (
 
 @dataclass(slots=True)
 class Proof:
-    """Whether the API key or session of a request is valid. The rate limit has already counted the request."""
+    """Whether the API key or session of a request is valid. The rate limit has already counted the request.
+
+    `payer` is the key or the user: all sessions of a user count together.
+    """
 
     accepted: bool = False
+    payer: str = ""
 
 
 class Authenticator(Protocol):
@@ -70,7 +74,7 @@ class KeyAuthenticator:
         known: Caller | None = request.scope.get(CALLER)
         caller = known or await self.find_caller(request)
         if (proof := request.scope.get(PROOF)) is not None:
-            proof.accepted = True
+            proof.accepted, proof.payer = True, caller.key
         return caller
 
     async def find_caller(self, request: Request) -> Caller:

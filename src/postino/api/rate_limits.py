@@ -53,7 +53,7 @@ class RequestIds:
 
 
 class RateLimits:
-    """Limits the requests per second of each valid API key or session, and of each address without one.
+    """Limits the requests per second of each valid API key, of each user with a session, and of each address without.
 
     A request with an unknown key counts as one without a key: it counts against its address until the key proves to be
     valid. Counts are kept in this process.
@@ -61,7 +61,8 @@ class RateLimits:
 
     def __init__(self, app: ASGIApp, *, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.app, self.rate, self.burst, self.clock = app, rate, burst, clock
-        self.credentials: OrderedDict[str, TokenBucket] = OrderedDict()  # only those that were valid
+        self.credentials: OrderedDict[str, str] = OrderedDict()  # only those that were valid, with their payers
+        self.payers: OrderedDict[str, TokenBucket] = OrderedDict()
         self.addresses: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,31 +70,44 @@ class RateLimits:
             await self.app(scope, receive, send)
             return
         credential, address = hash_credential(scope), group_address(str((scope.get("client") or ("",))[0]))
-        is_known, proof = credential in self.credentials, Proof()
-        decision = self.take(self.credentials, credential) if is_known else self.take(self.addresses, address)
+        payer, proof = self.find_payer(credential), Proof()
+        decision = self.take(self.addresses, address) if payer is None else self.take(self.payers, payer)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal decision
             if message["type"] == "http.response.start":
-                if proof.accepted and not is_known and credential is not None:
+                if proof.accepted and payer is None and credential is not None:
                     self.give_back(address)
-                    decision = self.take(self.credentials, credential)
-                elif is_known and message["status"] == HTTPStatus.UNAUTHORIZED:
+                    decision = self.take(self.payers, self.remember(credential, proof.payer))
+                elif payer is not None and message["status"] == HTTPStatus.UNAUTHORIZED:
                     self.credentials.pop(credential or "", None)
                 MutableHeaders(scope=message).update(self.render_headers(decision))
             await send(message)
 
         if decision.allowed:
-            payer = credential if is_known else address
-            await self.app({**scope, PROOF: proof, PAYER: payer}, receive, send_with_headers)
+            await self.app({**scope, PROOF: proof, PAYER: payer or address}, receive, send_with_headers)
             return
         detail = add_unchanged(TOO_MANY.format(self.burst, self.rate, decision.retry_after), scope["method"])
         response = problem(429, detail, None, {"Retry-After": str(decision.retry_after)})
         await response(scope, receive, send_with_headers)
 
-    def take(self, buckets: OrderedDict[str, TokenBucket], caller: str | None) -> RateLimitDecision:
-        decision = take_token(buckets.pop(caller or "", None), self.rate, self.burst, self.clock())
-        buckets[caller or ""] = decision.bucket
+    def find_payer(self, credential: str | None) -> str | None:
+        """Return the key or the user of a credential that was valid; None if it is unknown."""
+        if credential is None or credential not in self.credentials:
+            return None
+        self.credentials.move_to_end(credential)
+        return self.credentials[credential]
+
+    def remember(self, credential: str, payer: str) -> str:
+        """Note that a credential is valid, and return its payer."""
+        self.credentials[credential] = payer
+        if len(self.credentials) > MAX_CALLERS:
+            self.credentials.popitem(last=False)
+        return payer
+
+    def take(self, buckets: OrderedDict[str, TokenBucket], caller: str) -> RateLimitDecision:
+        decision = take_token(buckets.pop(caller, None), self.rate, self.burst, self.clock())
+        buckets[caller] = decision.bucket
         if len(buckets) > MAX_CALLERS:
             buckets.popitem(last=False)  # the least recent caller has recovered most of its allowance
         return decision
