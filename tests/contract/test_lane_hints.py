@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import time
@@ -147,3 +148,22 @@ async def test_gate_closed_during_a_claim_holds_the_next_claim(
     if closed:
         elsewhere(unshut())
         assert ids(await harness.take()) == {job.id}
+
+
+@only_postgres
+async def test_worker_frozen_while_it_inserts_a_lane_stops_no_other_claim(
+    harness: StoreHarness, database: PostgresDatabase
+) -> None:
+    driver = harness.store.driver
+    assert isinstance(driver, Postgres)
+    first = await harness.put(account="acme")
+    with psycopg.connect(database.url) as frozen:
+        claim = claims.claim(await harness.order())
+        query = next(claim)
+        while query.name != "lock_hinted_lanes":  # the lane is inserted, and not committed
+            query = claim.send(driver.execute_with_psycopg(frozen, query))
+        other = await harness.put(account="bolt")
+        async with asyncio.timeout(driver.statement_seconds / 2):
+            assert ids(await harness.take()) == {other.id}
+        frozen.rollback()  # as if the server ended the frozen worker's session
+    assert ids(await harness.take()) == {first.id}

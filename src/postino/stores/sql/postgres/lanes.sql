@@ -1,10 +1,16 @@
 -- name: insert_hinted_lanes
 -- Inserts lanes when their first hint is read. Existing lanes are not touched: that would wait for the claims that hold
--- them.
+-- them. Lanes that another claim inserts now are left to it, for the same reason: its worker may be frozen.
+WITH missing AS MATERIALIZED (
+    SELECT DISTINCT channel, lane, account
+    FROM (SELECT channel, lane, account FROM postino.lane_hints ORDER BY low_priority, id LIMIT 1000) AS hint
+    WHERE NOT EXISTS (
+        SELECT 1 FROM postino.lanes AS known WHERE known.channel = hint.channel AND known.lane = hint.lane
+    )
+)
 INSERT INTO postino.lanes (channel, lane, account)
-SELECT DISTINCT channel, lane, account
-FROM (SELECT channel, lane, account FROM postino.lane_hints ORDER BY low_priority, id LIMIT 1000) AS hint
-WHERE NOT EXISTS (SELECT 1 FROM postino.lanes AS known WHERE known.channel = hint.channel AND known.lane = hint.lane)
+SELECT channel, lane, account FROM missing
+WHERE pg_try_advisory_xact_lock(hashtext('postino.lane ' || channel), hashtext(lane))
 ORDER BY channel, lane
 ON CONFLICT DO NOTHING
 
