@@ -316,6 +316,6 @@ def get_sqlite_path(url: str) -> Path | None:
 
 def describe_place(url: str) -> str:
     """Return where the settings say that the database is: its file, or its server and name."""
-    path = sqlite_path(url)
+    path = get_sqlite_path(url)
     parts = urlsplit(url)
     return f"{parts.netloc.rpartition('@')[2]}{parts.path}" if path is None else str(path.resolve())
