@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from postino.api.authentication import PROOF
 from postino.api.rate_limits import RateLimits
-from postino.api.request_slots import MAX_IN_PROGRESS, PAYER, RequestSlots
+from postino.api.request_slots import MAX_CHANGES, MAX_READS, PAYER, RequestSlots
 from tests.api.asgi import AsgiClient
 
 OK = {"type": "http.response.start", "status": 200, "headers": []}
@@ -21,26 +21,27 @@ class Held:
 
     def __init__(self) -> None:
         self.leave = asyncio.Event()
-        self.running: Counter[str] = Counter()
+        self.running: Counter[str] = Counter()  # by caller and method
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.running[scope[PAYER]] += 1
+        name = f"{scope[PAYER]} {scope['method']}"
+        self.running[name] += 1
         if scope["path"] == "/stream":
             await send(STREAM)
             await self.leave.wait()
         else:
             await self.leave.wait()
             await send(OK)
-        self.running[scope[PAYER]] -= 1
+        self.running[name] -= 1
         await send({"type": "http.response.body", "body": b""})
 
 
-def start(slots: RequestSlots, payer: str, path: str, count: int) -> list[asyncio.Task[int]]:
+def start(slots: RequestSlots, payer: str, path: str, count: int, method: str = "GET") -> list[asyncio.Task[int]]:
     async def ask(scope: Scope, receive: Receive, send: Send) -> None:
         await slots({**scope, PAYER: payer}, receive, send)
 
     async def get_status() -> int:
-        return (await AsgiClient(ask, "").ask("GET", path)).status
+        return (await AsgiClient(ask, "").ask(method, path)).status
 
     return [asyncio.create_task(get_status()) for _ in range(count)]
 
@@ -53,11 +54,12 @@ async def settle() -> None:
 async def test_further_requests_of_a_caller_wait_and_those_of_others_do_not() -> None:
     held = Held()
     slots = RequestSlots(held)
-    tasks = start(slots, "attacker", "/", MAX_IN_PROGRESS + 20)
+    tasks = start(slots, "attacker", "/", MAX_READS + 20)
+    tasks += start(slots, "attacker", "/", MAX_CHANGES + 20, "POST")
     await settle()
     tasks += start(slots, "victim", "/", 1)
     await settle()
-    assert held.running == {"attacker": MAX_IN_PROGRESS, "victim": 1}
+    assert held.running == {"attacker GET": MAX_READS, "attacker POST": MAX_CHANGES, "victim GET": 1}
     held.leave.set()
     assert set(await asyncio.gather(*tasks)) == {200}
     assert not slots.slots
@@ -66,11 +68,11 @@ async def test_further_requests_of_a_caller_wait_and_those_of_others_do_not() ->
 async def test_event_streams_take_no_slot_once_they_have_begun() -> None:
     held = Held()
     slots = RequestSlots(held)
-    tasks = start(slots, "ada", "/stream", MAX_IN_PROGRESS + 20)
+    tasks = start(slots, "ada", "/stream", MAX_READS + 20)
     await settle()
     tasks += start(slots, "ada", "/", 1)
     await settle()
-    assert held.running == {"ada": MAX_IN_PROGRESS + 21}
+    assert held.running == {"ada GET": MAX_READS + 21}
     held.leave.set()
     assert set(await asyncio.gather(*tasks)) == {200}
     assert not slots.slots
@@ -79,12 +81,12 @@ async def test_event_streams_take_no_slot_once_they_have_begun() -> None:
 async def test_request_that_is_given_up_while_it_waits_takes_no_slot() -> None:
     held = Held()
     slots = RequestSlots(held)
-    tasks = start(slots, "ada", "/", MAX_IN_PROGRESS + 1)
+    tasks = start(slots, "ada", "/", MAX_READS + 1)
     await settle()
     tasks[-1].cancel()
     await settle()
     held.leave.set()
-    assert await asyncio.gather(*tasks[:-1]) == [200] * MAX_IN_PROGRESS
+    assert await asyncio.gather(*tasks[:-1]) == [200] * MAX_READS
     assert not slots.slots
 
 

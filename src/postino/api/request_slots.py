@@ -7,22 +7,23 @@ wait, and fill the memory.
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postino.api.routes import EVENT_STREAM
+from postino.api.routes import EVENT_STREAM, SAFE_METHODS
 
 PAYER = "postino.payer"  # key in the scope of the caller whose rate limit counts the request
-MAX_IN_PROGRESS = 64  # requests; more than the connections that client libraries keep
+MAX_CHANGES = 64  # requests in progress that may change something: many of them share a transaction
+MAX_READS = 16  # requests in progress that only read: more would be no faster
 
 
 @dataclass(slots=True)
 class Slots:
-    """The slots of one caller, and how many requests have one or wait for one."""
+    """The slots of one caller for reads or for changes, and how many requests have one or wait for one."""
 
-    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_IN_PROGRESS))
+    free: asyncio.Semaphore
     requests: int = 0
 
 
@@ -31,14 +32,14 @@ class RequestSlots:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.slots: dict[str, Slots] = {}
+        self.slots: dict[tuple[str, bool], Slots] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         payer: str | None = scope.get(PAYER)
         if payer is None:
             await self.app(scope, receive, send)
             return
-        with self.count(payer) as slots:
+        with self.count(payer, scope["method"] in SAFE_METHODS) as slots:
             await slots.free.acquire()
             has_slot = True
 
@@ -56,16 +57,18 @@ class RequestSlots:
                     slots.free.release()
 
     @contextmanager
-    def count(self, payer: str) -> Iterator[Slots]:
+    def count(self, payer: str, is_read: bool) -> Iterator[Slots]:
         """Return the slots of a caller. They are forgotten with the caller's last request."""
-        slots = self.slots.setdefault(payer, Slots())
+        slots = self.slots.get((payer, is_read))
+        if slots is None:
+            slots = self.slots[payer, is_read] = Slots(asyncio.Semaphore(MAX_READS if is_read else MAX_CHANGES))
         slots.requests += 1
         try:
             yield slots
         finally:
             slots.requests -= 1
             if not slots.requests:
-                del self.slots[payer]
+                del self.slots[payer, is_read]
 
 
 def is_stream_start(message: Message) -> bool:
