@@ -151,18 +151,23 @@ async def test_gate_closed_during_a_claim_holds_the_next_claim(
 
 
 @only_postgres
-async def test_worker_frozen_while_it_inserts_a_lane_stops_no_other_claim(
-    harness: StoreHarness, database: PostgresDatabase
+@pytest.mark.parametrize(
+    "statement",
+    [pytest.param("insert_hinted_lanes", id="inserts-lane"), pytest.param("record_brand_turns", id="inserts-turn")],
+)
+async def test_worker_frozen_after_it_inserts_a_row_stops_no_other_claim(
+    harness: StoreHarness, database: PostgresDatabase, statement: str
 ) -> None:
     driver = harness.store.driver
     assert isinstance(driver, Postgres)
-    first = await harness.put(account="acme")
+    first = await harness.put(account="acme", brand="shoes")
     with psycopg.connect(database.url) as frozen:
         claim = claims.claim(await harness.order())
         query = next(claim)
-        while query.name != "lock_hinted_lanes":  # the lane is inserted, and not committed
-            query = claim.send(driver.execute_with_psycopg(frozen, query))
-        other = await harness.put(account="bolt")
+        while query.name != statement:
+            query = claim.send(driver.execute_with_psycopg(frozen, query) if query.rows != [] else [])
+        _ = driver.execute_with_psycopg(frozen, query)
+        other = await harness.put(account="bolt", brand="shoes")
         async with asyncio.timeout(driver.statement_seconds / 2):
             assert ids(await harness.take()) == {other.id}
         frozen.rollback()  # as if the server ended the frozen worker's session

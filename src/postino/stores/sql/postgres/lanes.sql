@@ -176,7 +176,7 @@ JOIN (
 FOR UPDATE OF lane SKIP LOCKED
 
 -- name: record_brand_turns
--- Skips a row that another claim holds: a turn is not worth a wait.
+-- Skips a row that another claim holds, or inserts: a turn is not worth a wait.
 WITH turn AS (
     SELECT * FROM unnest(:channel::text[], :brand::text[]) AS t (channel, brand)
 ), known AS (
@@ -185,11 +185,14 @@ WITH turn AS (
 ), again AS (
     UPDATE postino.brand_turns SET at = :now FROM known
     WHERE brand_turns.channel = known.channel AND brand_turns.brand = known.brand
+), missing AS MATERIALIZED (
+    SELECT channel, brand FROM turn
+    WHERE NOT EXISTS (SELECT 1 FROM postino.brand_turns AS last WHERE last.channel = turn.channel
+      AND last.brand = turn.brand)
 )
 INSERT INTO postino.brand_turns (channel, brand, at)
-SELECT channel, brand, :now FROM turn
-WHERE NOT EXISTS (SELECT 1 FROM postino.brand_turns AS last WHERE last.channel = turn.channel
-  AND last.brand = turn.brand)
+SELECT channel, brand, :now FROM missing
+WHERE pg_try_advisory_xact_lock(hashtext('postino.turn ' || channel), hashtext(brand))
 ORDER BY channel, brand
 ON CONFLICT DO NOTHING
 
