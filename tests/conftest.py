@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -12,13 +13,14 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
+from tests.contract.databases import PostgresDatabase
 from tests.servers import ServerMissing
 from tests.servers.pgbouncer import PgBouncer
 from tests.servers.postgres import PostgresServer
 
 COUNTED = "counted"
 MEMORY = Path("/dev/shm")
-POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "private_postgres", "bouncer"}
+POSTGRES_FIXTURES = {"postgres_server", "postgres_url", "postgres_database", "private_postgres", "bouncer"}
 LONG = {"docs", "fuzz", "gates", "test_docs.py", "test_up.py"}
 
 # Where a change is judged, it is judged by the same examples; everywhere else new ones are looked for.
@@ -71,6 +73,29 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of a fresh, empty database on the shared server."""
     with postgres_server.database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: PostgresServer) -> Iterator[PostgresDatabase]:
+    """Create a migrated database for all tests; emptying it is twenty times faster than copying a template."""
+    maintenance = PostgresDatabase(postgres_server.url)
+    # Readers of events stay below the oldest running transaction, and an ANALYZE by the server itself would be one.
+    maintenance.sql("ALTER SYSTEM SET autovacuum = off")
+    maintenance.sql("SELECT pg_reload_conf()")
+    maintenance.close()
+    database = PostgresDatabase(postgres_server.create_database())
+    asyncio.run(database.store().migrate())
+    yield database
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def new_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a new database on each store, for one test."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/postino.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
 
 
 @pytest.fixture

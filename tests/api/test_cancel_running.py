@@ -8,18 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.api.processes import Up, eventually
-from tests.engine.conftest import database_url
-
-__all__ = ["database_url"]
 
 pytestmark = pytest.mark.slow
 SLOW = {"seconds": 2}
 
 
 @pytest.fixture
-def patient_up(database_url: str, tmp_path: Path) -> Iterator[Up]:
+def patient_up(new_database_url: str, tmp_path: Path) -> Iterator[Up]:
     """Start `postino up` with the usual timeouts, so that a slow call is no lost one."""
-    settings = {"POSTINO_DATABASE_URL": database_url, "POSTINO_PUBLISHING_TIMEOUT_FACTOR": "1"}
+    settings = {"POSTINO_DATABASE_URL": new_database_url, "POSTINO_PUBLISHING_TIMEOUT_FACTOR": "1"}
     with Up(tmp_path / "data", **settings) as up:
         yield up
         up.interrupt()

@@ -16,21 +16,6 @@ from postino.values.job import Job
 from tests.contract.databases import Clock, Database, PostgresDatabase, SqliteDatabase
 from tests.contract.harness import StoreHarness
 from tests.contract.restore_site import Site
-from tests.servers.postgres import PostgresServer
-
-
-@pytest.fixture(scope="session")
-def postgres_database(postgres_server: PostgresServer) -> Iterator[PostgresDatabase]:
-    """Create a migrated database for all tests; emptying it is twenty times faster than copying a template."""
-    maintenance = PostgresDatabase(postgres_server.url)
-    # Readers of events stay below the oldest running transaction, and an ANALYZE by the server itself would be one.
-    maintenance.sql("ALTER SYSTEM SET autovacuum = off")
-    maintenance.sql("SELECT pg_reload_conf()")
-    maintenance.close()
-    database = PostgresDatabase(postgres_server.create_database())
-    asyncio.run(database.store().migrate())
-    yield database
-    database.close()
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 
 from postino import Job, Postino, State
 from postino.config import Config, DatabaseConfig, QueueConfig, WorkerConfig
+from tests.contract.databases import PostgresDatabase
 
 T = TypeVar("T")
 WITHIN = 60.0  # seconds that a test waits for anything
@@ -30,8 +31,9 @@ def make_config(folder: Path, url: str) -> Config:
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/postino.db"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    database: PostgresDatabase = request.getfixturevalue("postgres_database")
+    database.wipe()
+    return database.url
 
 
 @pytest.fixture

@@ -52,8 +52,8 @@ async def test_handler_sets_the_default_queue_of_its_jobs(app: Postino) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-async def test_key_in_an_open_transaction_delays_only_its_own_caller(app: Postino, postgres_url: str) -> None:
-    other = await asyncpg.connect(postgres_url)
+async def test_key_in_an_open_transaction_delays_only_its_own_caller(app: Postino, database_url: str) -> None:
+    other = await asyncpg.connect(database_url)
     transaction = other.transaction()
     await transaction.start()
     held = await app.enqueue("t", key="held", connection=other)
@@ -68,8 +68,8 @@ async def test_key_in_an_open_transaction_delays_only_its_own_caller(app: Postin
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-async def test_job_in_an_open_transaction_exists_after_its_commit(app: Postino, postgres_url: str) -> None:
-    other = await asyncpg.connect(postgres_url)
+async def test_job_in_an_open_transaction_exists_after_its_commit(app: Postino, database_url: str) -> None:
+    other = await asyncpg.connect(database_url)
     async with other.transaction():
         job = await app.enqueue("t", connection=other)
         later = await app.enqueue("t")

@@ -38,6 +38,12 @@ class QueryCounter:
             return end.value
 
 
+@pytest.fixture
+def database_url(new_database_url: str) -> str:
+    """Return a database that no test has used: a worker adopts it."""
+    return new_database_url
+
+
 async def test_idle_worker_makes_one_query_per_poll(app: Postino, monkeypatch: pytest.MonkeyPatch) -> None:
     await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1))
     await app.enqueue("later", at=datetime.now(UTC) + timedelta(hours=1), account="a1")
