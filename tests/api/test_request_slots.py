@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import pytest
+from fastapi import HTTPException, Request
 from starlette.types import Receive, Scope, Send
 
-from postino.api.authentication import PROOF
-from postino.api.rate_limits import RateLimits
-from postino.api.request_slots import MAX_CHANGES, MAX_READS, PAYER, RequestSlots
+from postino.api.authentication import FixedCaller
+from postino.api.caller import ANONYMOUS, Caller
+from postino.api.rate_limits import PAYER
+from postino.api.request_slots import MAX_CHANGES, MAX_READS, RequestSlots
 from tests.api.asgi import AsgiClient
 
+NOBODY = FixedCaller(ANONYMOUS)
 OK = {"type": "http.response.start", "status": 200, "headers": []}
 STREAM = {**OK, "headers": [(b"content-type", b"text/event-stream; charset=utf-8")]}
 
@@ -24,7 +28,7 @@ class Held:
         self.running: Counter[str] = Counter()  # by caller and method
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = f"{scope[PAYER]} {scope['method']}"
+        name = f"{scope.get(PAYER)} {scope['method']}"
         self.running[name] += 1
         if scope["path"] == "/stream":
             await send(STREAM)
@@ -53,7 +57,7 @@ async def settle() -> None:
 
 async def test_further_requests_of_a_caller_wait_and_those_of_others_do_not() -> None:
     held = Held()
-    slots = RequestSlots(held)
+    slots = RequestSlots(held, authenticator=NOBODY)
     tasks = start(slots, "attacker", "/", MAX_READS + 20)
     tasks += start(slots, "attacker", "/", MAX_CHANGES + 20, "POST")
     await settle()
@@ -67,7 +71,7 @@ async def test_further_requests_of_a_caller_wait_and_those_of_others_do_not() ->
 
 async def test_event_streams_take_no_slot_once_they_have_begun() -> None:
     held = Held()
-    slots = RequestSlots(held)
+    slots = RequestSlots(held, authenticator=NOBODY)
     tasks = start(slots, "ada", "/stream", MAX_READS + 20)
     await settle()
     tasks += start(slots, "ada", "/", 1)
@@ -80,7 +84,7 @@ async def test_event_streams_take_no_slot_once_they_have_begun() -> None:
 
 async def test_request_that_is_given_up_while_it_waits_takes_no_slot() -> None:
     held = Held()
-    slots = RequestSlots(held)
+    slots = RequestSlots(held, authenticator=NOBODY)
     tasks = start(slots, "ada", "/", MAX_READS + 1)
     await settle()
     tasks[-1].cancel()
@@ -90,19 +94,26 @@ async def test_request_that_is_given_up_while_it_waits_takes_no_slot() -> None:
     assert not slots.slots
 
 
-async def test_caller_is_whoever_the_rate_limit_counts() -> None:
-    payers = []
+class OneKey(FixedCaller):
+    """Accepts one key."""
 
-    async def accept(scope: Scope, receive: Receive, send: Send) -> None:
-        payers.append(scope.get(PAYER))
-        if PROOF in scope:
-            scope[PROOF].accepted = (b"authorization", b"Bearer right") in scope["headers"]
-            scope[PROOF].payer = "ada"
-        await send(OK)
+    async def authenticate(self, request: Request) -> Caller:
+        if request.headers.get("authorization") != "Bearer right":
+            raise HTTPException(401)
+        return self.caller
 
-    client = AsgiClient(RateLimits(accept, rate=1, burst=10), "right", "203.0.113.7")
-    for header in ("", "Bearer wrong", "Bearer wrong", "Bearer right", "Bearer right"):
-        await client.ask("GET", "/v1/jobs", authorization=header)
-    await client.ask("GET", "/health/live")
-    assert payers[:4] == ["203.0.113.7"] * 4
-    assert payers[4:] == ["ada", None]
+
+@pytest.mark.parametrize(
+    ("header", "path", "most"),
+    [("right", "/", MAX_READS), ("wrong", "/", None), ("", "/", None), ("right", "/health/live", None)],
+)
+async def test_only_requests_with_a_valid_key_wait(header: str, path: str, most: int | None) -> None:
+    held = Held()
+    slots = RequestSlots(held, authenticator=OneKey(Caller("ada", "ada")))
+    client, count = AsgiClient(slots, header), MAX_READS + 20
+    tasks = [asyncio.create_task(client.ask("GET", path)) for _ in range(count)]
+    await settle()
+    assert sum(held.running.values()) == (most or count)
+    held.leave.set()
+    assert {reply.status for reply in await asyncio.gather(*tasks)} == {200}
+    assert not slots.slots

@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postino.api.authentication import COOKIE, PROOF, Proof, parse_bearer
 from postino.api.problems import add_unchanged, problem, request_id
-from postino.api.request_slots import PAYER
 from postino.auth.addresses import group_address
 from postino.rules.api_rate_limit import RateLimitDecision, TokenBucket, take_token
 
 REQUEST_ID = re.compile(r"[\w.:/+=-]{1,128}", re.ASCII)
+PAYER = "postino.payer"  # key in the scope of the key or user whose budget a request counts against; None: a stranger
 MAX_CALLERS = 10_000
 UNLIMITED = ("/health/",)
 TOO_MANY = "Too many requests: up to {} at once and {:g} per second are allowed. Send the next in {} s."
@@ -85,7 +85,7 @@ class RateLimits:
             await send(message)
 
         if decision.allowed:
-            await self.app({**scope, PROOF: proof, PAYER: payer or address}, receive, send_with_headers)
+            await self.app({**scope, PROOF: proof, PAYER: payer}, receive, send_with_headers)
             return
         detail = add_unchanged(TOO_MANY.format(self.burst, self.rate, decision.retry_after), scope["method"])
         response = problem(429, detail, None, {"Retry-After": str(decision.retry_after)})

@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from fastapi import HTTPException, Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postino.api.authentication import Authenticator
+from postino.api.caller import CALLER, Caller
+from postino.api.rate_limits import PAYER, UNLIMITED
 from postino.api.routes import EVENT_STREAM, SAFE_METHODS
+from postino.errors import PostinoError
 
-PAYER = "postino.payer"  # key in the scope of the caller whose rate limit counts the request
 MAX_CHANGES = 64  # requests in progress that may change something: many of them share a transaction
 MAX_READS = 16  # requests in progress that only read: more would be no faster
 
@@ -30,13 +34,15 @@ class Slots:
 class RequestSlots:
     """A request has a slot until its response is sent; an event stream until it starts: it has a limit of its own."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
+        self.app, self.authenticator = app, authenticator
         self.slots: dict[tuple[str, bool], Slots] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        payer: str | None = scope.get(PAYER)
-        if payer is None:
+        payer = scope.get(PAYER)
+        if payer is None and (caller := await self.find_caller(scope)) is not None:
+            scope, payer = {**scope, CALLER: caller}, caller.key
+        if payer is None:  # strangers: the routes that they may use are cheap
             await self.app(scope, receive, send)
             return
         with self.count(payer, scope["method"] in SAFE_METHODS) as slots:
@@ -55,6 +61,18 @@ class RequestSlots:
             finally:
                 if has_slot:
                     slots.free.release()
+
+    async def find_caller(self, scope: Scope) -> Caller | None:
+        """Return who sends a request; None if that is nobody, which the route itself reports."""
+        if scope["type"] != "http" or scope["path"].startswith(UNLIMITED):
+            return None
+        request = Request(scope)
+        if not {"authorization", "cookie"} & {*request.headers}:
+            return None
+        try:
+            return await self.authenticator.authenticate(request)
+        except (HTTPException, PostinoError):
+            return None
 
     @contextmanager
     def count(self, payer: str, is_read: bool) -> Iterator[Slots]:
