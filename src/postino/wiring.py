@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
 from postino import config as configuration
@@ -315,7 +315,12 @@ def get_sqlite_path(url: str) -> Path | None:
 
 
 def describe_place(url: str) -> str:
-    """Return where the settings say that the database is: its file, or its server and name."""
+    """Return where the settings say that the database is: its file, or its server and name, without credentials."""
     path = get_sqlite_path(url)
+    if path is not None:
+        return str(path.resolve())
     parts = urlsplit(url)
-    return f"{parts.netloc.rpartition('@')[2]}{parts.path}" if path is None else str(path.resolve())
+    options = [
+        (name, value) for name, value in parse_qsl(parts.query) if name in ("host", "port", "dbname", "database")
+    ]
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}?{urlencode(sorted(options))}"

@@ -24,7 +24,7 @@ MAX_READS = 16  # requests in progress that only read: more would be no faster
 
 
 @dataclass(slots=True)
-class Slots:
+class CallerSlots:
     """The slots of one caller for reads or for changes, and how many requests have one or wait for one."""
 
     free: asyncio.Semaphore
@@ -36,7 +36,7 @@ class RequestSlots:
 
     def __init__(self, app: ASGIApp, *, authenticator: Authenticator) -> None:
         self.app, self.authenticator = app, authenticator
-        self.slots: dict[tuple[str, bool], Slots] = {}
+        self.slots: dict[tuple[str, bool], CallerSlots] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         payer = scope.get(PAYER)
@@ -75,11 +75,11 @@ class RequestSlots:
             return None
 
     @contextmanager
-    def count(self, payer: str, is_read: bool) -> Iterator[Slots]:
+    def count(self, payer: str, is_read: bool) -> Iterator[CallerSlots]:
         """Return the slots of a caller. They are forgotten with the caller's last request."""
         slots = self.slots.get((payer, is_read))
         if slots is None:
-            slots = self.slots[payer, is_read] = Slots(asyncio.Semaphore(MAX_READS if is_read else MAX_CHANGES))
+            slots = self.slots[payer, is_read] = CallerSlots(asyncio.Semaphore(MAX_READS if is_read else MAX_CHANGES))
         slots.requests += 1
         try:
             yield slots
