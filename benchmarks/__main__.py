@@ -43,9 +43,9 @@ def peers(names: str) -> list[str]:
 
 def write(folder: Path, results: Sequence[Result], about: dict[str, object]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    told = {"at": datetime.now(UTC).isoformat(), **about, "results": [result.to_json() for result in results]}
+    summary = {"at": datetime.now(UTC).isoformat(), **about, "results": [result.to_json() for result in results]}
     name = "results-large.json" if any(result.workload.large for result in results) else "results.json"
-    (folder / name).write_text(json.dumps(told, indent=1))
+    (folder / name).write_text(json.dumps(summary, indent=1))
     for result in results:
         (folder / f"{result.workload.name}.svg").write_text(svg([result]))
     compared = [result for result in results if len(result.workload.contestants) > 1]

@@ -27,7 +27,7 @@ BUSY_DAYS, BUSY_SHARE = 30, 0.15  # of all posts, in the busiest month
 PLANNED_BEFORE = 14 * 86_400.0  # seconds at most
 KEPT_AFTER = timedelta(days=5)  # before that they are among the finished ones
 ENDS = (("completed", 0.94), ("failed", 0.97), ("cancelled", 1.0))
-HERE = "what is said"  # texts have nothing in them that JSON writes otherwise
+HERE = "what is written"  # texts have nothing in them that JSON writes otherwise
 SAID = written(Content(body=HERE))
 LETTER = json.dumps(asdict(PostPayload(parts=(HERE,))))
 TABLES = ("contents", "posts", "jobs", "finished_jobs", "archived_jobs", "idempotency_keys")
