@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from postino.rules.blackout import Blackout
+from postino.rules.circuit_breaker import BreakerPolicy
 from postino.stores.driver import drive
 from postino.stores.operations import blackouts, claims, gates
 from postino.stores.postgres import Postgres
@@ -151,23 +152,26 @@ async def test_gate_closed_during_a_claim_holds_the_next_claim(
 
 
 @only_postgres
-@pytest.mark.parametrize(
-    "statement",
-    [pytest.param("insert_hinted_lanes", id="inserts-lane"), pytest.param("record_brand_turns", id="inserts-turn")],
-)
-async def test_worker_frozen_after_it_inserts_a_row_stops_no_other_claim(
+@pytest.mark.parametrize("statement", ["insert_hinted_lanes", "record_brand_turns", "half_open_circuits"])
+async def test_worker_frozen_after_a_write_of_its_claim_stops_no_other_claim(
     harness: StoreHarness, database: PostgresDatabase, statement: str
 ) -> None:
     driver = harness.store.driver
     assert isinstance(driver, Postgres)
+    is_down = statement == "half_open_circuits"
     first = await harness.put(account="acme", brand="shoes")
+    if is_down:
+        assert await harness.take(0) == []  # the lane is known
+        breaker = await harness.store.record_response("reports", False, BreakerPolicy(failure_threshold=1), "down")
+        assert breaker.until_at is not None
+        harness.clock.now = breaker.until_at
     with psycopg.connect(database.url) as frozen:
         claim = claims.claim(await harness.order())
         query = next(claim)
         while query.name != statement:
             query = claim.send(driver.execute_with_psycopg(frozen, query) if query.rows != [] else [])
         _ = driver.execute_with_psycopg(frozen, query)
-        other = await harness.put(account="bolt", brand="shoes")
+        other = await harness.put(account="bolt", brand="shoes", channel="exports" if is_down else "reports")
         async with asyncio.timeout(driver.statement_seconds / 2):
             assert ids(await harness.take()) == {other.id}
         frozen.rollback()  # as if the server ended the frozen worker's session

@@ -40,9 +40,14 @@ SET state = :state, since_at = :since_at, until_at = :until_at, failures = :fail
 WHERE service = :service
 
 -- name: half_open_circuits
--- Changes an open circuit whose time is over only once: the first caller gets it back.
+-- Changes an open circuit whose time is over only once: the first caller gets it back. Skips one that another claim, or
+-- a result, is changing now: waiting for a worker that is frozen would stop all the others.
 UPDATE postino.circuits SET state = 'half_open', since_at = :now
-WHERE service = ANY (:services::text[]) AND state = 'open' AND until_at <= :now
+WHERE service IN (
+    SELECT service FROM postino.circuits
+    WHERE service = ANY (:services::text[]) AND state = 'open' AND until_at <= :now
+    ORDER BY service FOR UPDATE SKIP LOCKED
+)
 RETURNING service
 
 -- name: get_circuit
