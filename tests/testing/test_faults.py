@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Iterable, Sequence
@@ -120,7 +121,7 @@ def test_network_that_keeps_its_promise_is_clean() -> None:
 
 
 def test_network_that_repeats_a_visible_call_is_found_and_told() -> None:
-    report = run_with_faults(BoardWithoutLookup, BoardServer, seeds=range(4), shrink_runs=30)
+    report = run_with_faults(BoardWithoutLookup, BoardServer, seeds=range(6), shrink_runs=20)
     assert report.duplicates
     assert report.violations[0].kind == "twice"
     whole = run_with_faults(BoardWithoutLookup, BoardServer, seeds=[report.violations[0].seed], shrink_runs=0)
@@ -152,6 +153,7 @@ def make_app() -> tuple[Postino, list[str]]:
     async def send(job: Job, letter: dict[str, str], call: Call) -> None:
         await call.step("print", print_letter)
         sent.append(letter["to"])
+        await asyncio.sleep(1)
 
     async def print_letter(http: Http) -> str:
         return "printed"
@@ -184,7 +186,7 @@ def test_sentences_of_a_check_are_violations() -> None:
         return [f"twice: {len(sent)} letters were sent for {len(jobs)} jobs"] if len(sent) > len(jobs) else []
 
     report = run_with_faults(
-        app, jobs=[("letter", {"to": "ada"})], seeds=range(3), faults=["crash"],
+        app, jobs=[("letter", {"to": "ada"})], seeds=range(8), faults=["crash"],
         reset=sent.clear, check=check, shrink_runs=0,
     )  # fmt: skip
     assert report.duplicates, "a handler without a visible call may do its work twice"
