@@ -111,8 +111,9 @@ class Life:
     def draw_burst(self) -> list[str]:
         """Return what happens at the same time: a few kinds of acts, so that some meet their own kind."""
         names, weights = list(self.swarm.acts), list(self.swarm.acts.values())
-        kinds = self.chance.choices(names, weights, k=self.chance.choice((1, 2, 2, 3)))
-        burst = self.chance.choices(kinds, k=self.chance.choice((1, 2, 3, CONNECTIONS - 2)))
+        kinds = dict.fromkeys(self.chance.choices(names, weights, k=self.chance.choice((1, 2, 3, CONNECTIONS - 2))))
+        burst = [*kinds, *self.chance.choices([*kinds], k=self.chance.randrange(CONNECTIONS - 1 - len(kinds)))]
+        self.chance.shuffle(burst)
         waiting = [it for it in self.oracle.jobs.values() if it.token is None and not it.is_ended]
         return burst if len(waiting) >= FEW_JOBS else ["enqueue", *burst[1:]]
 

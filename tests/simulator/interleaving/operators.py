@@ -41,11 +41,11 @@ class Operators:
         return BULK_CHANNEL if self.chance.random() < max(self.life.swarm.bulk, 0.1) else CHANNEL
 
     async def begin(self) -> None:
-        if self.chance.random() < 0.5:
+        if self.chance.random() < 0.5 and self.life.swarm.bulk < 1:
             await self.life.run(self.make_cap(self.choose_channel(), self.chance.choice((1, 2, 2))))
 
     def pause(self) -> Act:
-        scope, name = self.chance.choice(GATES[:3] if self.chance.random() < 0.7 else GATES)
+        scope, name = self.chance.choice(GATES[:3] if self.chance.random() < 0.8 else GATES)
         if self.chance.random() < self.life.swarm.bulk:
             scope, name = self.chance.choice((*GATES[4:], GATES[-1], GATES[-1]))
 
@@ -114,7 +114,9 @@ class Operators:
         )  # fmt: skip
 
     def set_cap(self) -> Act:
-        return self.make_cap(self.choose_channel(), self.chance.choice((1, 2, 3, None)))
+        is_bulk = self.life.swarm.bulk == 1  # there, what was polled without a cap is claimed under one
+        caps = (1, 1, None, None, None) if is_bulk else (1, 2, 3, None)
+        return self.make_cap(self.choose_channel(), self.chance.choice(caps))
 
     def make_cap(self, channel: str, cap: int | None) -> Act:
         def note(_: Actor, holds: int | None) -> None:

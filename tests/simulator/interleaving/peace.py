@@ -32,8 +32,8 @@ async def make_peace(life: Life, cast: Cast) -> None:
     """Open all gates and finish all jobs."""
     life.tell("all gates are opened, and all jobs shall end")
     await open_everything(life)
-    for name in cast.workers.names:
-        await life.ask(workers.unregister_worker(name))
+    for worker in await life.ask(workers.list_workers()):
+        await life.ask(workers.unregister_worker(worker.id))
     life.oracle.rescued(await life.ask(rescue.rescue({}, settlement.rescue_job)))
     await life.ask(workers.register_worker(WorkerInfo(id=LAST, host="h", pid=1)))
     for _ in range(ROUNDS):

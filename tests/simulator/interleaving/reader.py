@@ -25,8 +25,10 @@ class Reader:
         self.delivered: list[Cursor] = []  # by the relays
 
     def read_events(self) -> Act | None:
-        if self.is_reading:
-            return None
+        return None if self.is_reading else self.read(self.life.swarm.reads)
+
+    def read(self, times: int) -> Act:
+        """Read what is after the cursor, so many times, one after the other."""
         self.is_reading, cursor = True, self.cursor
         limit = self.life.chance.choice((1, 3, 50))
 
@@ -38,6 +40,7 @@ class Reader:
         return Act(
             who="the reader", what="reads events", begin=lambda: events.list_events(cursor, limit),
             is_transaction=False, committed=hear, unanswered=self.stop,
+            answered=lambda _: self.read(times - 1) if times > 1 else None,
         )  # fmt: skip
 
     def stop(self) -> None:

@@ -15,9 +15,9 @@ ALWAYS = {
 }  # fmt: skip
 # Lives with few kinds of acts, which meet each other often.
 THEMES = {
-    "bulk": {"enqueue": 4.0, "poll": 4.0, "claim": 6.0, "settle": 3.0, "set_cap": 4.0, "pause": 3.0, "resume": 4.0},
+    "bulk": {"enqueue": 4.0, "poll": 5.0, "claim": 6.0, "settle": 4.0, "set_cap": 6.0, "pause": 2.0, "resume": 5.0},
     "gates": {
-        "enqueue": 4.0, "claim": 8.0, "settle": 4.0, "pause": 3.0, "resume": 5.0, "blackout": 1.0, "lift_blackout": 2.0,
+        "enqueue": 4.0, "claim": 7.0, "settle": 5.0, "pause": 3.0, "resume": 7.0, "blackout": 2.0, "lift_blackout": 4.0,
     },
     "sends": {
         "enqueue": 3.0, "claim": 5.0, "intend": 7.0, "receive": 6.0, "settle": 3.0, "rescue": 4.0, "cancel": 2.0,
@@ -41,6 +41,7 @@ class Swarm:
     lost_answers: float
     pace: float  # how often time passes at a step
     bulk: float  # the share of jobs without a lane
+    reads: int  # how often the reader of events reads, one read after the other
 
 
 def draw_swarm(seed: str) -> Swarm:
@@ -53,5 +54,6 @@ def draw_swarm(seed: str) -> Swarm:
         kills=chance.choice((0.0, 0.0, 0.01, 0.03)),
         lost_answers=chance.choice((0.0, 0.05, 0.1)),
         pace=chance.choice((0.0, 0.02, 0.1)),
-        bulk=0.95 if theme == "bulk" else chance.choice((0.0, 0.1, 0.1)),
+        bulk=1.0 if theme == "bulk" else chance.choice((0.0, 0.1, 0.1)),
+        reads=6 if theme == "events" else 1,
     )
