@@ -18,6 +18,7 @@ from postino.values.provider import Answer, Body, LostResponse, NotSent
 T = TypeVar("T")
 MARK = re.compile(r"\bpost \d+( edit \d+)?", re.IGNORECASE)
 Tell = Callable[[str], None]
+LONG = 24  # characters of a part of a path
 
 
 class NarratedConnection(SimulatedConnection):
@@ -135,7 +136,7 @@ def find_process() -> str:
 
 def shorten_path(path: str) -> str:
     """Return a path without long ids and tokens."""
-    return re.sub(r"(?=[^/]*\d)[^/]{24,}", "…", path)
+    return "/".join("…" if len(part) >= LONG and any(map(str.isdigit, part)) else part for part in path.split("/"))
 
 
 def collapse(story: list[tuple[datetime, str]]) -> list[str]:
