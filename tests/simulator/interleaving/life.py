@@ -75,6 +75,8 @@ class Life:
     # Time
 
     def let_time_pass(self) -> None:
+        """Let no two steps have the same time: of jobs with one time, the place on the disk would decide."""
+        self.now += timedelta(microseconds=10)
         if self.chance.random() < self.swarm.pace:
             self.now += timedelta(seconds=self.chance.choice((1, 6, 50)))
 

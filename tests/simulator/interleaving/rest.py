@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 BUSY_LANES = """
 SELECT lane FROM postino.jobs WHERE state = 'running' AND account IS NOT NULL GROUP BY channel, lane HAVING count(*) > 1
 """
-# A job may be live as long as its ledger says so: an accepted receipt, or an intent without a receipt.
+# A job may be live as long as its ledger says so: an accepted receipt, or an intent without a receipt. A late receipt
+# may be stored while the next intent is committed: the lookup of that intent is harmless.
 WRONG_LEDGERS = """
 SELECT job.id, job.may_be_live, accepted OR doubt.lookup_at IS NOT NULL AS should_be, job.lookup_at,
     doubt.lookup_at AS right_time
@@ -31,7 +32,7 @@ LEFT JOIN LATERAL (
     ) ORDER BY intent.number DESC LIMIT 1
 ) AS doubt ON true
 WHERE job.may_be_live <> (accepted OR doubt.lookup_at IS NOT NULL)
-   OR (doubt.lookup_at IS NULL) <> (job.lookup_at IS NULL)
+   OR (doubt.lookup_at IS NULL) <> (job.lookup_at IS NULL) AND NOT accepted
 ORDER BY job.id
 """
 

@@ -23,6 +23,7 @@ THEMES = {
         "enqueue": 3.0, "claim": 5.0, "intend": 7.0, "receive": 6.0, "settle": 3.0, "rescue": 4.0, "cancel": 2.0,
         "edit": 1.0, "pause": 1.0, "resume": 2.0, "resolve": 2.0,
     },
+    "quotas": {"enqueue": 4.0, "claim": 5.0, "reserve_quota": 8.0, "release_quota": 1.0, "settle": 3.0, "rescue": 1.0},
     "events": {
         "enqueue": 2.0, "claim": 4.0, "settle": 3.0, "edit": 3.0, "reschedule": 3.0, "read_events": 6.0, "relay": 3.0,
         "pause": 1.0, "resume": 2.0,

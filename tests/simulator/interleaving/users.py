@@ -35,7 +35,9 @@ class Users:
     def enqueue(self) -> Act | None:
         if len(self.life.oracle.list_open()) >= MOST_JOBS:
             return None
-        return self.make_enqueue(self.name(), [self.draw_job() for _ in range(self.chance.choice((1, 2, 3)))])
+        return self.make_enqueue(
+            self.name(), [self.draw_job(number) for number in range(self.chance.choice((1, 2, 3)))]
+        )
 
     def make_enqueue(self, who: str, jobs: Sequence[NewJob], *, again: bool = False) -> Act:
         def note(_: Actor, enqueued: Sequence[EnqueuedJob]) -> None:
@@ -47,10 +49,13 @@ class Users:
             is_transaction=any(job.key for job in jobs), committed=note,
         )  # fmt: skip
 
-    def draw_job(self) -> NewJob:
+    def draw_job(self, number: int) -> NewJob:
+        """Return a job. Those of one request have different times."""
         chance = self.chance
         key = f"key {chance.randrange(KEYS)}" if chance.random() < 0.3 else None
         at = None if chance.random() < 0.7 else self.life.now + timedelta(seconds=chance.choice((-5, 1, 5, 60)))
+        if number:
+            at = max(at or self.life.now, self.life.now + timedelta(seconds=1)) + timedelta(microseconds=number)
         job_id = self.life.make_id()
         payload = f'"{chance.randrange(10**6)}"'.encode()
         queue = chance.choice((Queue.HIGH, Queue.DEFAULT, Queue.DEFAULT, Queue.LOW))
