@@ -15,6 +15,7 @@ from postino.values.ledger import StepEntry
 SEAL = struct.Struct("<8sQHH")  # digest, sequence, batch size, length of the text
 CELL = 1024  # bytes for each record
 CELL_TEXT = CELL - SEAL.size
+EMPTY = bytes(CELL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ def decode_ring(witness: str, cells: Sequence[bytes]) -> tuple[SealedIntent, ...
     """Return the records that are whole and stand where they were written, in their order."""
     records = []
     for place, cell in enumerate(cells):
-        opened = unseal(witness, cell)
+        opened = unseal(witness, cell) if cell != EMPTY else None
         if opened is not None and opened[0] % len(cells) == place:
             records.append(SealedIntent(sequence=opened[0], batch=opened[1], intent=decode_record(opened[2])))
     return tuple(sorted(records, key=lambda record: record.sequence))

@@ -15,6 +15,7 @@ from postino.stores.statement import Operation
 from postino.stores.store import Store
 
 T = TypeVar("T")
+STATEMENTS = 512  # more than there are; SQLite keeps them prepared
 NOWHERE = '["memory"]'
 
 
@@ -26,7 +27,7 @@ class MemoryDriver:
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self.clock = clock
         self.place = NOWHERE
-        self.connection = apsw.Connection(":memory:")
+        self.connection = apsw.Connection(":memory:", statementcachesize=STATEMENTS)
         self.connection.create_scalar_function(LOCATE, lambda *_: self.place, 0)
 
     async def open(self) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 IDS = frozenset({"id", "job_id", "content_id", "parent_id", "token"})
 ID_LENGTH = 36
+STORED_AS_THEY_ARE = frozenset({type(None), str, bytes, int, float})  # most values; a subclass takes longer
 BOOLEANS = frozenset({"may_be_live", "ignore_blackouts"})
 
 
@@ -19,8 +20,10 @@ def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def encode_value(value: Any) -> Any:
     """Return one value as SQLite stores it."""
+    if type(value) in STORED_AS_THEY_ARE:
+        return value
     match value:
-        case None | str() | bytes() | int() | float():
+        case str() | bytes() | int() | float():
             return value
         case datetime():
             return encode_instant(value)
@@ -63,4 +66,4 @@ decode_token = lru_cache(64)(decode_id)  # jobs claimed together share a token
 
 def encode_instant(instant: datetime) -> str:
     """Return an instant as sortable text."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

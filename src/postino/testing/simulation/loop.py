@@ -114,12 +114,13 @@ class SimulationLoop(asyncio.AbstractEventLoop):
 
     def take_ready(self) -> asyncio.Handle | None:
         """Return a random handle of those that may run now."""
-        while self.ready:
-            position = int(self.chance.random() * len(self.ready))
-            handle = self.ready[position]
-            self.ready[position] = self.ready[-1]
-            self.ready.pop()
-            if not handle.cancelled() and self.may_run(handle):
+        ready = self.ready
+        while count := len(ready):
+            last = ready.pop()
+            handle = last
+            if count > 1 and (position := int(self.chance.random() * count)) < count - 1:
+                handle, ready[position] = ready[position], last
+            if not handle._cancelled and self.may_run(handle):
                 return handle
         return None
 
