@@ -13,10 +13,12 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from postino import clock
+from postino.config import Config
 from postino.engine.explain import explain
 from postino.rules.explain import Explanation
 from postino.sandbox.settings import change_settings
@@ -29,7 +31,7 @@ from postino.testing.simulation.source import SimulatedSource
 from postino.values.event import Event
 from postino.values.job import Job
 from tests.simulator import site
-from tests.simulator.invariants import WatchedDatabase, check_pauses, check_secrets
+from tests.simulator.invariants import SETTINGS, WatchedDatabase, check_after_act, check_pauses, check_secrets
 from tests.simulator.oracle import Oracle
 from tests.simulator.people import Person
 from tests.simulator.platform import Platform
@@ -54,6 +56,8 @@ class Life:
         self.numbers = 0
         self.rates = dict(self.swarm.rates)
         self.is_away = False  # the database
+        self.is_full = False  # the disk
+        self.connected_to: dict[str, str] = {}  # accounts that a person has connected to another place
         self.restores = 0
         self.heard: list[int] = []  # events, by their numbers
         self.oracle = Oracle()
@@ -63,7 +67,8 @@ class Life:
         self.sandbox = SimulatedSandbox(self.draw("networks"), self.rates, self.note_published)
         self.accounts = site.open_accounts(self.sandbox.connection)
         change_settings(self.sandbox.connection, {"mastodon_lookalike": int(self.swarm.is_lookalike)})
-        self.brands = dict(self.database.ask("SELECT id, brand FROM postino_accounts"))
+        self.settings = self.database.ask(SETTINGS)
+        self.chance_to_look = self.draw("look")
         self.media_url = f"{URL}/_sandbox/media/sample.png"
         self.wakeups = SimulatedWakeups(self.loop, self.draw("wakeups"), self.chance.choice((0.0, 0.5, 1.0)))
         self.apps: dict[str, SimulatedPostino] = {}
@@ -90,6 +95,7 @@ class Life:
 
     def note_published(self, post: PublishedPost) -> None:
         self.tell(f"{post.network} shows “{post.text}” of {post.account} as {post.remote_id}")
+        post = replace(post, published_at=max(self.database.latest, self.now()))  # by Postino's clock
         before = len(self.oracle.wrong)
         self.oracle.note_published(post)
         for sentence in self.oracle.wrong[before:]:
@@ -101,25 +107,33 @@ class Life:
 
     # Processes
 
-    def make_app(self, name: str) -> SimulatedPostino:
-        chance = self.draw(f"process {name}")
+    def make_app(
+        self,
+        name: str,
+        config: Config = site.CONFIG,
+        database: WatchedDatabase | None = None,
+        state_dir: Path | None = None,
+    ) -> SimulatedPostino:
+        chance, database = self.draw(f"process {name}"), database or self.database
         app = SimulatedPostino(
-            site.CONFIG,
-            lambda: SimulatedConnection(self.database, chance, self.rates, lambda: self.is_away),
+            config,
+            lambda: SimulatedConnection(database, chance, self.rates, lambda: self.is_away, lambda: self.is_full),
             self.wakeups,
             SimulatedHttpFactory(self.sandbox, chance, self.rates),
             chance,
             lambda _: self.loop.kill(name),
-            self.state_dir,
+            state_dir or self.state_dir,
+            site.QUOTAS if self.swarm.has_quotas else {},
+            lambda: self.is_full,
         )
         self.apps[name] = app
         return app
 
-    def start_worker(self) -> str:
+    def start_worker(self, config: Config = site.CONFIG) -> str:
         """Start a worker process and return its name."""
         name = f"worker {self.next_number()}"
-        self.tell(f"{name} starts")
-        app = self.make_app(name)
+        self.tell(f"{name} starts" + (" with other settings" if config is not site.CONFIG else ""))
+        app = self.make_app(name, config)
 
         async def hear(event: Event) -> None:
             await asyncio.sleep(self.chance.choice((0.0, 0.0, 0.01)))
@@ -166,6 +180,7 @@ class Life:
             await asyncio.sleep(self.chance.expovariate(1 / self.swarm.pace))
             await self.person.act(self.chance.choices(names, weights)[0])
             await self.check_reachable()
+            check_after_act(self)
 
     async def check_reachable(self) -> None:
         for job in await self.platform.read("unreachable_jobs"):

@@ -13,6 +13,7 @@ from postino.stores.store import Store
 from postino.values.database import DatabaseAnswer, Standing
 from postino.values.job import Job
 from tests.simulator import site
+from tests.simulator.invariants import WatchedDatabase
 
 if TYPE_CHECKING:
     from tests.simulator.life import Life
@@ -26,9 +27,13 @@ class Platform:
         self.chance = life.draw("platform")
         self.workers: list[str] = []
         self.backups: list[bytes] = []
+        self.standby: bytes | None = None  # what a standby has received
+        self.copies: list[str] = []  # workers on copies of the database
         self.store = Store(life.database)  # for those who look without failing
 
     async def do_events(self, end: float) -> None:
+        if "fail_over" in self.life.swarm.events:
+            _ = self.life.loop.spawn("standby", self.follow(end))
         names, weights = list(self.life.swarm.events), list(self.life.swarm.events.values())
         while self.life.loop.seconds < end and not self.life.failures and names:
             await asyncio.sleep(self.chance.expovariate(1 / self.life.swarm.calm))
@@ -69,6 +74,18 @@ class Platform:
             self.life.kill(name)  # what has not ended by then
         self.workers = [self.life.start_worker() for _ in self.workers]
 
+    async def start_with_other_settings(self) -> None:
+        """Replace a worker by one with another cap and a blackout in its settings."""
+        name = self.chance.choice(self.workers)
+        self.workers.remove(name)
+        self.life.kill(name)
+        self.workers.append(self.life.start_worker(site.OTHER_CONFIG))
+
+    async def jump_clock(self) -> None:
+        seconds = self.chance.choice((-30.0, -3.0, 1.0, 2.0))
+        self.life.database.jump += seconds
+        self.life.tell(f"the clock of the database jumps by {seconds:g} s")
+
     async def skew_clock(self) -> None:
         name, seconds = self.chance.choice(self.workers), self.chance.choice((-30, -2, 3, 60))
         self.life.source.skew[name] = seconds
@@ -88,11 +105,60 @@ class Platform:
         self.backups.append(self.life.database.connection.serialize("main"))
 
     async def put_back(self) -> None:
+        """Restore a backup: into the same file or another one, beside the workers or while they are stopped."""
         if not self.backups:
             return
-        self.life.tell("an operator puts a backup back")
-        self.life.database.connection.deserialize("main", self.chance.choice(self.backups))
-        self.life.database.place = site.PLACE.format(self.life.next_number())  # another file under the same path
+        backup, is_stopped, is_same = self.chance.choice(self.backups), self.draw_bool(), self.draw_bool()
+        how = f"{'the same' if is_same else 'another'} file, {'without' if is_stopped else 'beside'} workers"
+        self.life.tell(f"an operator puts a backup back into {how}")
+        if is_stopped:
+            for name in self.workers:
+                self.life.kill(name)
+        self.restore(backup, is_same=is_same)
+        if is_stopped:
+            self.workers = [self.life.start_worker() for _ in self.workers]
+
+    def draw_bool(self) -> bool:
+        return self.chance.random() < 0.5
+
+    async def follow(self, end: float) -> None:
+        """Receive what a standby receives: always a little late."""
+        while self.life.loop.seconds < end:
+            self.standby = self.life.database.connection.serialize("main")
+            await asyncio.sleep(self.chance.expovariate(1 / 2.0))
+
+    async def fail_over(self) -> None:
+        if self.standby is None:
+            return
+        self.life.tell("the database fails over to a standby that has not received everything")
+        self.life.is_away, tail = True, self.standby
+        await asyncio.sleep(self.chance.choice((0.0, 1.0, 4.0)))
+        self.restore(tail, is_same=True)
+        self.life.is_away = False
+
+    async def copy(self) -> None:
+        """Start a worker on a copy of the database, on another machine, beside the original."""
+        name = f"worker {self.life.next_number()} of a copy"
+        database = WatchedDatabase(self.life)
+        database.connection.deserialize("main", self.life.database.connection.serialize("main"))
+        database.place = site.OTHER_MACHINE.format(self.life.next_number())
+        self.life.tell(f"{name} starts on a copy of the database")
+        app = self.life.make_app(name, database=database, state_dir=self.life.state_dir / name)
+        _ = self.life.loop.spawn(name, self.life.run_worker(name, app))
+        self.copies.append(name)
+
+    async def fill_disk(self) -> None:
+        seconds = self.chance.choice((1.0, 4.0, 10.0))
+        self.life.tell(f"the disk is full for {seconds:g} s")
+        self.life.is_full = True
+        await asyncio.sleep(seconds)
+        self.life.is_full = False
+
+    def restore(self, content: bytes, *, is_same: bool) -> None:
+        """Put an old state in place of the database."""
+        self.life.database.connection.deserialize("main", content)
+        if not is_same:
+            self.life.database.place = site.PLACE.format(self.life.next_number())  # another file under the same path
         for promise in self.life.oracle.promises.values():
             promise.is_relaxed = True
         self.life.oracle.held.clear()
@@ -119,10 +185,26 @@ class Platform:
         sandbox_accounts.set_blocked(self.life.sandbox.connection, SandboxAccount(network, handle, "", {}), blocked)
         self.life.tell(f"{network} {'blocks' if blocked else 'unblocks'} {handle}")
 
+    async def expire_tokens(self) -> None:
+        network, _, handle = self.chance.choice(self.life.accounts).partition(":")
+        handle = self.life.connected_to.get(f"{network}:{handle}", handle)
+        sandbox_accounts.set_expired(
+            self.life.sandbox.connection, SandboxAccount(network, handle, "", {}), "access", True
+        )
+        self.life.tell(f"the tokens of {handle} on {network} expire")
+
+    async def skew_network(self) -> None:
+        seconds = self.chance.choice((-90, -5, 5, 90))
+        self.life.source.skew["network"] = seconds
+        self.life.tell(f"the clocks of the networks are wrong by {seconds} s")
+
     async def heal(self) -> None:
         """End every trouble."""
         life = self.life
-        life.is_away = False
+        life.is_away = life.is_full = False
+        for name in self.copies:
+            life.kill(name)
+        life.sandbox.connection.execute("UPDATE tokens SET expires_at = NULL WHERE kind = 'access'")
         life.loop.frozen = {name: (life.loop.seconds, handles) for name, (_, handles) in life.loop.frozen.items()}
         life.source.skew.clear()
         life.sandbox.connection.execute("UPDATE accounts SET blocked = 0")

@@ -1,6 +1,8 @@
 """What all lives share: settings, the accounts on the sandbox's networks, and a prepared database to begin with."""
 
 import base64
+from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +14,12 @@ from postino.config import (
     CircuitsConfig,
     Config,
     PublishingConfig,
+    QueueConfig,
     SandboxConfig,
     VaultConfig,
     WorkerConfig,
 )
+from postino.rules.quota import Quota
 from postino.sandbox.accounts import list_accounts, open_account
 from postino.sandbox.networks import networks
 from postino.stores.memory import MemoryDriver
@@ -23,6 +27,7 @@ from postino.stores.store import Store
 from postino.testing.simulation.loop import make_loop
 from postino.testing.simulation.sandbox_networks import URL, create_tables
 from postino.testing.simulation.source import SimulatedSource
+from postino.values.gate import Scope
 from postino.wiring import Postino
 
 NETWORKS = ("bluesky", "mastodon", "telegram")
@@ -31,6 +36,11 @@ BRANDS = ("rosso", "verde")
 VAULT_KEY = base64.b64encode(bytes(range(32))).decode()
 RETRY = ChannelConfig(max_attempts=6, retry_backoff={"base": 1, "factor": 2, "max": 8})
 PLACE = '["sqlite", "machine", "/nonexistent/postino.db", {}, null]'
+OTHER_MACHINE = '["sqlite", "machine 2", "/nonexistent/postino.db", {}, null]'
+QUOTA = Quota(
+    name="posts per 6 s", most=2, period=timedelta(seconds=6), whose=Scope.ACCOUNT, costs={"post": 1}
+)  # fmt: skip
+QUOTAS = {"telegram": (QUOTA,), "mastodon": (QUOTA,)}
 CONFIG = Config(
     data_dir=Path("/nonexistent"),
     worker=WorkerConfig(concurrency=4, heartbeat=1.0, lease=4.0, poll=1.0, drain=3.0),
@@ -39,6 +49,12 @@ CONFIG = Config(
     sandbox=SandboxConfig(url=URL),
     vault=VaultConfig(key=VAULT_KEY),
     channels=dict.fromkeys(NETWORKS, RETRY),
+)
+# Of a worker whose settings differ from those in the database, which hold.
+OTHER_CONFIG = replace(
+    CONFIG,
+    channels={name: replace(RETRY, cap=7) for name in NETWORKS},
+    queue=QueueConfig(blackout_windows=[{"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"}]),
 )
 
 

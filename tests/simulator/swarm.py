@@ -14,15 +14,18 @@ ACTS = {
     "publish": 5.0, "schedule": 4.0, "click_again": 1.5, "edit": 3.0, "reschedule": 1.5, "publish_scheduled_now": 1.0,
     "cancel": 1.5, "resolve": 2.0, "answer_wrongly": 0.2, "replay": 1.5, "pause": 1.0, "resume": 1.5,
     "add_blackout": 0.4, "remove_blackout": 0.6, "set_cap": 0.4, "pause_account": 0.4, "resume_account": 0.8,
-    "open_circuit": 0.3, "close_circuit": 0.5, "explain": 1.0,
+    "open_circuit": 0.3, "close_circuit": 0.5, "explain": 1.0, "import_twice": 0.5, "reconnect": 0.4,
+    "reconnect_expired": 0.8, "reconnect_elsewhere": 0.5, "move_brand": 0.3, "schedule_far": 0.2,
 }  # fmt: skip
 EVENTS = {
     "kill": 3.0, "freeze": 2.0, "restart": 0.5, "outage": 0.7, "skew_clock": 0.3, "back_up": 1.0, "put_back": 0.7,
-    "block_account": 0.3, "unblock_account": 0.5,
+    "block_account": 0.3, "unblock_account": 0.5, "expire_tokens": 0.4, "copy": 0.4, "fail_over": 0.4,
+    "fill_disk": 0.4, "jump_clock": 0.3, "skew_network": 0.2, "start_with_other_settings": 0.4,
 }  # fmt: skip
 PROBABILITY = 0.6  # that a fault or an act takes part in a life
 ALWAYS = {"publish", "schedule", "resolve", "resume", "remove_blackout", "resume_account", "close_circuit",
-          "unblock_account"}  # fmt: skip
+          "reconnect_expired", "unblock_account"}  # fmt: skip
+RESTORES = ("put_back", "fail_over")  # after which much less is promised, so most lives have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Swarm:
     rates: Mapping[str, float] = field(default_factory=dict)
     acts: Mapping[str, float] = field(default_factory=dict)
     events: Mapping[str, float] = field(default_factory=dict)
+    has_quotas: bool = False
     is_lookalike: bool = False  # the server speaks Mastodon's API and ignores its idempotency key
 
 
@@ -54,7 +58,8 @@ def draw_swarm(seed: object) -> Swarm:
         rates = {}
     events = draw(EVENTS)
     if chance.random() < 0.5:
-        events.pop("put_back", None)
+        for name in RESTORES:
+            events.pop(name, None)
     return Swarm(
         seconds=chance.choice((10.0, 18.0, 30.0)),
         workers=chance.choice((1, 2, 2, 3)),
@@ -63,5 +68,6 @@ def draw_swarm(seed: object) -> Swarm:
         rates=rates,
         acts=draw(ACTS),
         events=events,
+        has_quotas=chance.random() < 0.3,
         is_lookalike=chance.random() < 0.3,
     )

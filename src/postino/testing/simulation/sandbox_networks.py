@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -59,6 +60,7 @@ class SimulatedSandbox:
         self.connection = apsw.Connection(":memory:")
         create_tables(self.connection)
         self.under_way: list[SentRequest] = []  # requests that have left a process and are not processed yet
+        self.limits_without_time: Counter[tuple[str, str]] = Counter()  # rate limits of an account that name no time
 
     def expect(self, request: SentRequest) -> None:
         self.under_way.append(request)
@@ -121,6 +123,7 @@ class SimulatedSandbox:
         account = token.account if token else ""
         if fault is not None and fault.fault == "rate_limited":
             stored = fault_schedule.add_fault(self.connection, fault)
+            self.limits_without_time[network.name, account] += "none" in fault.params
             return limits.impose_limit(self.connection, network, account, stored, state.now)
         if too_early := limits.find_refusal(self.connection, network, account, state.now):
             return too_early
