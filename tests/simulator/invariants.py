@@ -119,6 +119,7 @@ def check_after_act(life: Life) -> None:
         return
     check_cooldowns(life)
     check_quotas(life)
+    check_tokens(life)
     if not life.restores and life.database.ask(SETTINGS) != life.settings:
         life.fail("settings: a process has changed the settings of all")
     if life.chance_to_look.random() < SHARE_EXPLAINED:
@@ -134,6 +135,13 @@ def check_cooldowns(life: Life) -> None:
         longest = DEFAULT_COOLDOWN * 2 ** (count - 1) if count else LONGEST_HINT
         if datetime.fromisoformat(until_at) - datetime.fromisoformat(since_at) > longest + LONGEST_HINT:
             life.fail(f"cooldown: {account} is closed from {since_at} until {until_at}")
+
+
+def check_tokens(life: Life) -> None:
+    """No account that was reconnected with credentials that work counts as expired."""
+    for (account,) in life.database.ask("SELECT id FROM postino_accounts WHERE state = 'token_expired'"):
+        if account in life.reconnected:
+            life.fail(f"expired: {account} was reconnected with credentials that work, and counts as expired")
 
 
 def check_quotas(life: Life) -> None:

@@ -22,9 +22,10 @@ from postino.config import Config
 from postino.engine.explain import explain
 from postino.rules.explain import Explanation
 from postino.sandbox.settings import change_settings
+from postino.stores.crash_points import watch_crash_points
 from postino.testing.simulation.database import SimulatedConnection
 from postino.testing.simulation.http import SimulatedHttpFactory
-from postino.testing.simulation.loop import NothingLeft, make_loop
+from postino.testing.simulation.loop import NothingLeft, make_loop, process_name
 from postino.testing.simulation.process import SimulatedPostino, SimulatedWakeups
 from postino.testing.simulation.sandbox_networks import URL, PublishedPost, SimulatedSandbox
 from postino.testing.simulation.source import SimulatedSource
@@ -39,6 +40,7 @@ from tests.simulator.swarm import Swarm, draw_swarm
 from tests.simulator.verdict import judge
 
 SERVER = "server"
+CALLS = ("send.", "record_intents", "record_receipt", "lookup.")  # crash points around visible calls
 LIVES_PER_COLLECTION = 16
 lives_ended = 0
 
@@ -57,6 +59,7 @@ class Life:
         self.rates = dict(self.swarm.rates)
         self.is_away = False  # the database
         self.is_full = False  # the disk
+        self.reconnected: set[str] = set()  # accounts whose credentials work since then
         self.connected_to: dict[str, str] = {}  # accounts that a person has connected to another place
         self.restores = 0
         self.heard: list[int] = []  # events, by their numbers
@@ -68,7 +71,8 @@ class Life:
         self.accounts = site.open_accounts(self.sandbox.connection)
         change_settings(self.sandbox.connection, {"mastodon_lookalike": int(self.swarm.is_lookalike)})
         self.settings = self.database.ask(SETTINGS)
-        self.chance_to_look = self.draw("look")
+        self.chance_to_look, self.chance_to_stop = self.draw("look"), self.draw("stop")
+        self.points: Counter[str] = Counter()
         self.media_url = f"{URL}/_sandbox/media/sample.png"
         self.wakeups = SimulatedWakeups(self.loop, self.draw("wakeups"), self.chance.choice((0.0, 0.5, 1.0)))
         self.apps: dict[str, SimulatedPostino] = {}
@@ -154,6 +158,14 @@ class Life:
         self.loop.kill(name)
         self.apps.pop(name).release_files()
 
+    def pass_point(self, point: str) -> None:
+        """Kill or freeze a worker at the moments before and after its writes and calls."""
+        self.points[point] += 1
+        name = process_name.get()
+        rate = self.rates.get("stop_at_call" if point.startswith(CALLS) else "stop_at_write", 0.0)
+        if name in self.platform.workers and self.chance_to_stop.random() < rate:
+            self.platform.stop_at(name, point)
+
     def is_request_under_way(self) -> bool:
         """Return whether a request may still arrive, so that nobody can say what becomes of its post."""
         return any(it.visible for it in self.sandbox.under_way)
@@ -210,7 +222,7 @@ def open_life(seed: object, swarm: Swarm | None = None) -> Iterator[Life]:
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     gc.disable()  # what it frees in the middle of a life would run its `finally` blocks there
     try:
-        with clock.use_source(life.source):
+        with clock.use_source(life.source), watch_crash_points(life.pass_point):
             yield life
     finally:
         life.loop.close()

@@ -157,6 +157,8 @@ class Operator:
             network, handle, found.credentials, brand=brand, remote_id=found.remote_id, act=CONTEXT
         )
         self.life.connected_to[account] = place
+        if network != "bluesky":  # whose sessions end by themselves
+            self.life.reconnected.add(account)
         self.app.wakeup.notify()
 
     def find_place(self, account: str) -> str:

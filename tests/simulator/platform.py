@@ -50,6 +50,8 @@ class Platform:
     # Processes
 
     async def kill(self) -> None:
+        if not self.workers:
+            return
         name = self.chance.choice(self.workers)
         self.workers.remove(name)
         self.life.tell(f"{name} is killed")
@@ -57,7 +59,24 @@ class Platform:
         await asyncio.sleep(self.chance.choice((0.0, 0.0, 2.0, 10.0)))
         self.workers.append(self.life.start_worker())
 
+    def stop_at(self, name: str, point: str) -> None:
+        """Kill or freeze a worker at a crash point."""
+        seconds = self.life.chance_to_stop.choice((0.0, 2.5, 6.0, 15.0))
+        self.life.tell(f"{name} is {f'frozen for {seconds:g} s' if seconds else 'killed'} at {point}")
+        if seconds:
+            self.life.loop.freeze(name, seconds)
+        else:
+            self.workers.remove(name)
+            self.life.kill(name)
+            _ = self.life.loop.spawn("supervisor", self.start_again())
+
+    async def start_again(self) -> None:
+        await asyncio.sleep(2.0)
+        self.workers.append(self.life.start_worker())
+
     async def freeze(self) -> None:
+        if not self.workers:
+            return
         name, seconds = self.chance.choice(self.workers), self.chance.choice((0.5, 2.0, 6.0, 15.0))
         self.life.tell(f"{name} is frozen for {seconds:g} s")
         self.life.loop.freeze(name, seconds)
@@ -76,6 +95,8 @@ class Platform:
 
     async def start_with_other_settings(self) -> None:
         """Replace a worker by one with another cap and a blackout in its settings."""
+        if not self.workers:
+            return
         name = self.chance.choice(self.workers)
         self.workers.remove(name)
         self.life.kill(name)
@@ -87,6 +108,8 @@ class Platform:
         self.life.tell(f"the clock of the database jumps by {seconds:g} s")
 
     async def skew_clock(self) -> None:
+        if not self.workers:
+            return
         name, seconds = self.chance.choice(self.workers), self.chance.choice((-30, -2, 3, 60))
         self.life.source.skew[name] = seconds
         self.life.tell(f"the clock of {name} is set by {seconds} s")
@@ -162,6 +185,7 @@ class Platform:
         for promise in self.life.oracle.promises.values():
             promise.is_relaxed = True
         self.life.oracle.held.clear()
+        self.life.reconnected.clear()
         self.life.restores += 1
 
     async def answer_restored(self) -> None:
@@ -186,8 +210,10 @@ class Platform:
         self.life.tell(f"{network} {'blocks' if blocked else 'unblocks'} {handle}")
 
     async def expire_tokens(self) -> None:
-        network, _, handle = self.chance.choice(self.life.accounts).partition(":")
-        handle = self.life.connected_to.get(f"{network}:{handle}", handle)
+        account = self.chance.choice(self.life.accounts)
+        network, _, handle = account.partition(":")
+        handle = self.life.connected_to.get(account, handle)
+        self.life.reconnected.discard(account)
         sandbox_accounts.set_expired(
             self.life.sandbox.connection, SandboxAccount(network, handle, "", {}), "access", True
         )

@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+STOPS = {"stop_at_call": 0.03, "stop_at_write": 0.002}  # of workers, at crash points
 STORE_FAULTS = {"store_before": 0.03, "store_after": 0.03}
 HTTP_FAULTS = {"unreachable": 0.08, "half_sent": 0.03, "truncated": 0.04}
 NETWORK_FAULTS = {
@@ -53,7 +54,7 @@ def draw_swarm(seed: object) -> Swarm:
             if name in ALWAYS or chance.random() < PROBABILITY
         }
 
-    rates = draw(STORE_FAULTS) | draw(HTTP_FAULTS) | draw(NETWORK_FAULTS)
+    rates = draw(STOPS) | draw(STORE_FAULTS) | draw(HTTP_FAULTS) | draw(NETWORK_FAULTS)
     if chance.random() < 0.15:
         rates = {}
     events = draw(EVENTS)
@@ -68,6 +69,6 @@ def draw_swarm(seed: object) -> Swarm:
         rates=rates,
         acts=draw(ACTS),
         events=events,
-        has_quotas=chance.random() < 0.3,
+        has_quotas=chance.random() < 0.4,
         is_lookalike=chance.random() < 0.3,
     )
