@@ -124,8 +124,8 @@ ALL = (
         "second click",
         "The guard against a second click does not count posts that wait.",
         "stores/sql/sqlite/posts.sql",
-        "WHERE phase = 'live' AND account = :account AND fingerprint = :fingerprint AND scheduled_at <= :now",
-        "WHERE 0 AND account = :account AND fingerprint = :fingerprint AND scheduled_at <= :now",
+        "WHERE phase = 'live' AND account = :account AND fingerprint = :fingerprint\n",
+        "WHERE 0 AND account = :account AND fingerprint = :fingerprint\n",
     ),
     PlantedBug(
         "cancel of a sent post",
