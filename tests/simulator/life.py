@@ -36,7 +36,7 @@ from tests.simulator.invariants import SETTINGS, WatchedDatabase, check_after_ac
 from tests.simulator.oracle import Oracle
 from tests.simulator.people import Person
 from tests.simulator.platform import Platform
-from tests.simulator.swarm import Swarm, draw_swarm
+from tests.simulator.swarm import MOMENTS, SUDDEN_ACTS, Swarm, draw_swarm
 from tests.simulator.verdict import judge
 
 SERVER = "server"
@@ -159,11 +159,16 @@ class Life:
         self.apps.pop(name).release_files()
 
     def pass_point(self, point: str) -> None:
-        """Kill or freeze a worker at the moments before and after its writes and calls."""
+        """Let a person act, or kill or freeze a worker, at the moments before and after its writes and calls."""
         self.points[point] += 1
         name = process_name.get()
         rate = self.rates.get("stop_at_call" if point.startswith(CALLS) else "stop_at_write", 0.0)
-        if name in self.platform.workers and self.chance_to_stop.random() < rate:
+        if name not in self.platform.workers:
+            return
+        if point in MOMENTS and self.chance_to_stop.random() < self.rates.get("act_at_moment", 0.0):
+            act = self.chance_to_stop.choice([it for it in SUDDEN_ACTS if it in self.swarm.acts] or ["pause"])
+            _ = self.loop.spawn("person", self.person.act(act))
+        if self.chance_to_stop.random() < rate:
             self.platform.stop_at(name, point)
 
     def is_request_under_way(self) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from postino.errors import Conflict, NotFound, StoreUnreachable, WrongUse
@@ -32,12 +34,14 @@ class Operator:
         self.chance = life.chance
         self.app = life.server
         self.oracle = life.oracle
+        self.busy = asyncio.Lock()
 
     async def act(self, name: str) -> None:
         """Do one thing. A refusal is an answer like any other."""
         method: Callable[[], Awaitable[None]] = getattr(self, name)
         try:
-            await method()
+            async with self.busy:
+                await method()
         except EXPECTED as error:
             self.life.tell(f"a person wanted to {name.replace('_', ' ')}: {type(error).__name__}: {error}")
 
@@ -61,7 +65,7 @@ class Operator:
     async def pause(self) -> None:
         scope, name = self.draw_gate()
         await self.app.gate_control.pause(scope, name, actor="person")
-        self.oracle.held.setdefault((scope.value, name), self.life.now())
+        self.oracle.held.setdefault((scope.value, name), self.life.database.latest)
         self.life.tell(f"an operator pauses {scope.value} {name}")
 
     async def resume(self) -> None:
@@ -90,7 +94,7 @@ class Operator:
     async def pause_account(self) -> None:
         account = self.chance.choice(self.life.accounts)
         await self.app.accounts.pause(account, CONTEXT)
-        self.oracle.held.setdefault((Scope.ACCOUNT.value, account), self.life.now())
+        self.oracle.held.setdefault((Scope.ACCOUNT.value, account), self.life.database.latest)
         self.life.tell(f"an operator pauses the account {account}")
 
     async def resume_account(self) -> None:
@@ -120,6 +124,9 @@ class Operator:
         for gate in await self.app.store.gates():
             if gate.kind is GateKind.PAUSE:
                 await self.app.gate_control.resume(gate.scope, gate.name, actor="person")
+            elif gate.kind is GateKind.COOLDOWN:
+                with suppress(NotFound):  # it has just ended
+                    await self.app.gate_control.end_cooldown(gate.scope, gate.name, actor="person")
 
     # Accounts
 

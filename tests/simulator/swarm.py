@@ -4,7 +4,11 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-STOPS = {"stop_at_call": 0.03, "stop_at_write": 0.002}  # of workers, at crash points
+STOPS = {"stop_at_call": 0.03, "stop_at_write": 0.002, "act_at_moment": 0.05}  # of workers, at crash points
+# What people do at the very moment when a worker is about to write or to send.
+MOMENTS = {"claim.after", "step.before", "record_intents.before", "record_receipt.before", "settle.before"}
+SUDDEN_ACTS = ("pause", "pause", "pause_account", "edit", "cancel", "reschedule", "publish_scheduled_now",
+               "reconnect_elsewhere", "reconnect")  # fmt: skip
 STORE_FAULTS = {"store_before": 0.03, "store_after": 0.03}
 HTTP_FAULTS = {"unreachable": 0.08, "half_sent": 0.03, "truncated": 0.04}
 NETWORK_FAULTS = {
