@@ -209,13 +209,11 @@ class Life:
         self.tell("everything works again, and all gates are opened")
         self.rates.clear()
         await self.platform.heal()
-        for _ in range(60):
-            if self.failures:
-                return
+        for _ in range(120):
             await self.person.open_everything()
             for _ in range(5):
-                await asyncio.sleep(2)
-                if not await self.person.list_unfinished():
+                await asyncio.sleep(1)
+                if self.failures or not (self.loop.frozen or await self.person.list_unfinished()):
                     return
 
 

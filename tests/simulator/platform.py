@@ -61,7 +61,7 @@ class Platform:
 
     def stop_at(self, name: str, point: str) -> None:
         """Kill or freeze a worker at a crash point."""
-        seconds = self.life.chance_to_stop.choice((0.0, 2.5, 6.0, 15.0))
+        seconds = self.life.chance_to_stop.choice((0.0, 3.0, 12.0, 20.0))
         self.life.tell(f"{name} is {f'frozen for {seconds:g} s' if seconds else 'killed'} at {point}")
         if seconds:
             self.life.loop.freeze(name, seconds)
@@ -77,7 +77,7 @@ class Platform:
     async def freeze(self) -> None:
         if not self.workers:
             return
-        name, seconds = self.chance.choice(self.workers), self.chance.choice((0.5, 2.0, 6.0, 15.0))
+        name, seconds = self.chance.choice(self.workers), self.chance.choice((0.5, 2.0, 6.0, 20.0))
         self.life.tell(f"{name} is frozen for {seconds:g} s")
         self.life.loop.freeze(name, seconds)
 
@@ -225,13 +225,12 @@ class Platform:
         self.life.tell(f"the clocks of the networks are wrong by {seconds} s")
 
     async def heal(self) -> None:
-        """End every trouble."""
+        """End every trouble. What is frozen stays so: it wakes up when others have done its work."""
         life = self.life
         life.is_away = life.is_full = False
         for name in self.copies:
             life.kill(name)
         life.sandbox.connection.execute("UPDATE tokens SET expires_at = NULL WHERE kind = 'access'")
-        life.loop.frozen = {name: (life.loop.seconds, handles) for name, (_, handles) in life.loop.frozen.items()}
         life.source.skew.clear()
         life.sandbox.connection.execute("UPDATE accounts SET blocked = 0")
         life.sandbox.connection.execute("DELETE FROM limits")

@@ -34,10 +34,10 @@ NETWORKS = ("bluesky", "mastodon", "telegram")
 ACCOUNTS_PER_NETWORK = 2
 BRANDS = ("rosso", "verde")
 VAULT_KEY = base64.b64encode(bytes(range(32))).decode()
-RETRY = ChannelConfig(max_attempts=6, retry_backoff={"base": 1, "factor": 2, "max": 8})
+RETRY = ChannelConfig(max_attempts=6, retry_backoff={"base": 1, "factor": 2, "max": 3})
 PLACE = '["sqlite", "machine", "/nonexistent/postino.db", {}, null]'
 OTHER_MACHINE = '["sqlite", "machine 2", "/nonexistent/postino.db", {}, null]'
-QUOTA = Quota(name="posts per 3 s", most=1, period=timedelta(seconds=3), whose=Scope.ACCOUNT, costs={"post": 1})
+QUOTA = Quota(name="posts per 2 s", most=1, period=timedelta(seconds=2), whose=Scope.ACCOUNT, costs={"post": 1})
 QUOTAS = {"telegram": (QUOTA,), "mastodon": (QUOTA,)}
 CONFIG = Config(
     data_dir=Path("/nonexistent"),

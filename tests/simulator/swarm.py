@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-STOPS = {"stop_at_call": 0.03, "stop_at_write": 0.002, "act_at_moment": 0.05}  # of workers, at crash points
+STOPS = {"stop_at_call": 0.03, "stop_at_write": 0.002, "act_at_moment": 0.15}  # of workers, at crash points
 # What people do at the very moment when a worker is about to write or to send.
 MOMENTS = {"claim.after", "step.before", "record_intents.before", "record_receipt.before", "settle.before"}
 SUDDEN_ACTS = ("pause", "pause", "pause_account", "edit", "cancel", "reschedule", "publish_scheduled_now",
@@ -17,7 +17,7 @@ NETWORK_FAULTS = {
 }  # fmt: skip
 ACTS = {
     "publish": 5.0, "schedule": 4.0, "click_again": 1.5, "edit": 3.0, "reschedule": 1.5, "publish_scheduled_now": 1.0,
-    "cancel": 1.5, "resolve": 2.0, "answer_wrongly": 0.2, "replay": 1.5, "pause": 1.0, "resume": 1.5,
+    "cancel": 1.5, "resolve": 4.0, "answer_wrongly": 0.2, "replay": 1.5, "pause": 1.0, "resume": 1.5,
     "add_blackout": 0.4, "remove_blackout": 0.6, "set_cap": 0.4, "pause_account": 0.4, "resume_account": 0.8,
     "open_circuit": 0.3, "close_circuit": 0.5, "explain": 1.0, "import_twice": 0.5, "reconnect": 0.4,
     "reconnect_expired": 0.8, "reconnect_elsewhere": 0.5, "move_brand": 0.3, "schedule_far": 0.2,
