@@ -129,9 +129,10 @@ def check_after_act(life: Life) -> None:
 def check_cooldowns(life: Life) -> None:
     """A rate limit closes an account as long as its network asked for, or a minute if it did not say."""
     for account, since_at, until_at in life.database.ask(COOLDOWNS):
-        network, _, handle = account.partition(":")
-        place, limits = life.connected_to.get(account, handle), life.sandbox.limits_without_time
-        count = limits[network, place] + limits[network, ""]  # without a token nobody knows whose call it is
+        count = sum(
+            count for (network, place), count in life.sandbox.limits_without_time.items()
+            if life.oracle.find_name(network, place) == account or (not place and account.startswith(network))
+        )  # fmt: skip
         longest = DEFAULT_COOLDOWN * 2 ** (count - 1) if count else LONGEST_HINT
         if datetime.fromisoformat(until_at) - datetime.fromisoformat(since_at) > longest + LONGEST_HINT:
             life.fail(f"cooldown: {account} is closed from {since_at} until {until_at}")

@@ -71,7 +71,11 @@ class Oracle:
 
     def find_account(self, post: PublishedPost) -> str:
         """Return the account as Postino calls it."""
-        place = f"{post.network}:{post.account}"
+        return self.find_name(post.network, post.account)
+
+    def find_name(self, network: str, handle: str) -> str:
+        """Return what Postino calls an account of a network."""
+        place = f"{network}:{handle}"
         return self.places.get(place, place)
 
     def count_live(self, number: int, account: str) -> int:
