@@ -11,7 +11,9 @@ from uuid import UUID
 from postino.rules.cooldown import DEFAULT_COOLDOWN
 from postino.stores.memory import MemoryDriver
 from postino.stores.statement import Operation
-from postino.testing.simulation.sandbox_networks import PublishedPost
+from postino.testing.simulation.http import SentRequest
+from postino.testing.simulation.loop import process_name
+from postino.testing.simulation.sandbox_networks import URL, PublishedPost
 from postino.values.job import Job
 from tests.simulator import site
 from tests.simulator.explain_check import check_explanations
@@ -27,6 +29,9 @@ BUSY = (
     " GROUP BY channel, account HAVING count(*) > 1"
 )
 COOLDOWNS = "SELECT name, since_at, until_at FROM postino_gates WHERE kind = 'cooldown' AND scope = 'account'"
+HOLDER = """
+SELECT (SELECT max(send_before_at) FROM postino_intents WHERE job_id = ?1), claimed_by FROM postino_jobs WHERE id = ?1
+"""
 SETTINGS = "SELECT content, version FROM postino_settings"
 BRAND = "SELECT brand FROM postino_jobs WHERE id = ?1 UNION ALL SELECT brand FROM postino_finished_jobs WHERE id = ?1"
 SHARE_EXPLAINED = 0.25  # of the acts: to explain all posts takes as long as some acts
@@ -94,6 +99,26 @@ class WatchedDatabase(MemoryDriver):
 
     def ask(self, statement: str, *parameters: Any) -> list[Any]:
         return [*self.connection.execute(statement, parameters)]
+
+
+def check_sent(life: Life, request: SentRequest) -> None:
+    """A visible request leaves within the time of its intent, from the worker that holds its job."""
+    name = process_name.get()
+    text = str(request.json or request.form or request.body)
+    if not request.visible or life.restores or life.database.jump or name not in life.apps or "copy" in name:
+        return
+    network = request.url.removeprefix(URL + "/").partition("/")[0]
+    number = read_number(text)
+    jobs = [it.job for it in life.oracle.promises.values() if it.number == number and it.account.startswith(network)]
+    if not jobs or number in life.oracle.unanswered:
+        return
+    rows = [row for job in jobs for row in life.database.ask(HOLDER, str(job))]
+    worker = life.apps[name].worker
+    if worker is not None and worker.id not in {holder for _, holder in rows}:
+        life.fail(f"fence: {name} sends post {number} to {network}, which it does not hold")
+    now = life.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    if all(now > (send_before_at or "") for send_before_at, _ in rows):
+        life.fail(f"late: {name} sends post {number} to {network} after the time of its intent")
 
 
 def check_pauses(life: Life, post: PublishedPost) -> None:

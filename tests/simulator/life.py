@@ -32,7 +32,14 @@ from postino.testing.simulation.source import SimulatedSource
 from postino.values.event import Event
 from postino.values.job import Job
 from tests.simulator import site
-from tests.simulator.invariants import SETTINGS, WatchedDatabase, check_after_act, check_pauses, check_secrets
+from tests.simulator.invariants import (
+    SETTINGS,
+    WatchedDatabase,
+    check_after_act,
+    check_pauses,
+    check_secrets,
+    check_sent,
+)
 from tests.simulator.oracle import Oracle
 from tests.simulator.people import Person
 from tests.simulator.platform import Platform
@@ -67,7 +74,9 @@ class Life:
         self.operations: Counter[str] = Counter()
         self.database = WatchedDatabase(self)
         self.database.connection.deserialize("main", site.make_template())
-        self.sandbox = SimulatedSandbox(self.draw("networks"), self.rates, self.note_published)
+        self.sandbox = SimulatedSandbox(
+            self.draw("networks"), self.rates, self.note_published, lambda request: check_sent(self, request)
+        )
         self.accounts = site.open_accounts(self.sandbox.connection)
         change_settings(self.sandbox.connection, {"mastodon_lookalike": int(self.swarm.is_lookalike)})
         self.settings = self.database.ask(SETTINGS)

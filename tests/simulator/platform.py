@@ -63,16 +63,21 @@ class Platform:
         """Kill or freeze a worker at a crash point."""
         seconds = self.life.chance_to_stop.choice((0.0, 3.0, 12.0, 20.0))
         self.life.tell(f"{name} is {f'frozen for {seconds:g} s' if seconds else 'killed'} at {point}")
+        self.workers.remove(name)
         if seconds:
             self.life.loop.freeze(name, seconds)
         else:
-            self.workers.remove(name)
             self.life.kill(name)
-            _ = self.life.loop.spawn("supervisor", self.start_again())
+        _ = self.life.loop.spawn("supervisor", self.start_again(name, seconds))
 
-    async def start_again(self) -> None:
+    async def start_again(self, name: str, seconds: float) -> None:
+        """Replace a worker soon, as a supervisor does. One that was frozen may wake up beside the new one."""
         await asyncio.sleep(2.0)
-        self.workers.append(self.life.start_worker())
+        other = self.life.start_worker()
+        self.workers.append(other)
+        await asyncio.sleep(seconds)
+        if seconds:
+            self.workers.append(name)
 
     async def freeze(self) -> None:
         if not self.workers:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-STOPS = {"stop_at_call": 0.03, "stop_at_write": 0.002, "act_at_moment": 0.15}  # of workers, at crash points
+STOPS = {"stop_at_call": 0.08, "stop_at_write": 0.002, "act_at_moment": 0.15}  # of workers, at crash points
 # What people do at the very moment when a worker is about to write or to send.
 MOMENTS = {"claim.after", "step.before", "record_intents.before", "record_receipt.before", "settle.before"}
 SUDDEN_ACTS = ("pause", "pause", "pause_account", "edit", "cancel", "reschedule", "publish_scheduled_now",

@@ -53,10 +53,12 @@ class SimulatedSandbox:
         chance: random.Random,
         rates: Mapping[str, float],
         on_published: Callable[[PublishedPost], None] = lambda _: None,
+        on_sent: Callable[[SentRequest], None] = lambda _: None,
     ) -> None:
         self.chance = chance
         self.rates = rates
         self.on_published = on_published
+        self.on_sent = on_sent
         self.connection = apsw.Connection(":memory:")
         create_tables(self.connection)
         self.under_way: list[SentRequest] = []  # requests that have left a process and are not processed yet
@@ -64,6 +66,7 @@ class SimulatedSandbox:
 
     def expect(self, request: SentRequest) -> None:
         self.under_way.append(request)
+        self.on_sent(request)
 
     async def respond(self, request: SentRequest) -> Answer | None:
         """Process a request as its fault says. None closes the connection without a response."""
