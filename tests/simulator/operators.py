@@ -87,9 +87,9 @@ class Operator:
             self.life.tell("an operator removes a blackout")
 
     async def set_cap(self) -> None:
-        cap = self.chance.choice((0, 1, 1, 2, None))
-        await self.app.cap("bluesky", cap, actor="person")
-        self.life.tell(f"an operator sets the cap of bluesky to {cap}")
+        channel, cap = self.chance.choice(site.NETWORKS), self.chance.choice((0, 1, 2, 2, None))
+        await self.app.cap(channel, cap, actor="person")
+        self.life.tell(f"an operator sets the cap of {channel} to {cap}")
 
     async def pause_account(self) -> None:
         account = self.chance.choice(self.life.accounts)
@@ -119,8 +119,9 @@ class Operator:
         self.oracle.held.clear()
         for act in ("remove_blackout", "resume_account", "close_circuit", "reconnect_expired", "resolve", "cancel_far"):
             await self.act(act)
-        if (await self.app.store.gate_sources())[0].caps.get("bluesky", 1) == 0:
-            await self.app.cap("bluesky", None, actor="person")
+        for channel, cap in (await self.app.store.gate_sources())[0].caps.items():
+            if cap == 0:
+                await self.app.cap(channel, None, actor="person")
         for gate in await self.app.store.gates():
             if gate.kind is GateKind.PAUSE:
                 await self.app.gate_control.resume(gate.scope, gate.name, actor="person")
@@ -132,7 +133,7 @@ class Operator:
 
     async def reconnect(self) -> None:
         """Give an account new credentials, as after they expired."""
-        account = self.chance.choice(self.life.accounts)
+        account = self.chance.choice(sorted(self.life.expired) or self.life.accounts)
         await self.connect(account, self.find_place(account))
 
     async def reconnect_expired(self) -> None:
@@ -164,6 +165,7 @@ class Operator:
             network, handle, found.credentials, brand=brand, remote_id=found.remote_id, act=CONTEXT
         )
         self.life.connected_to[account] = place
+        self.life.expired.discard(account)
         if network != "bluesky":  # whose sessions end by themselves
             self.life.reconnected.add(account)
         self.app.wakeup.notify()

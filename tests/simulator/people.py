@@ -146,6 +146,13 @@ class Person(Operator):
             )
         self.oracle.unanswered.discard(number)
 
+    async def write_same(self) -> None:
+        """Write a post with the text of another one, for which a lookup may take it."""
+        if not self.requests or len(await self.list_unfinished()) >= MAX_WAITING:
+            return
+        number, request, _ = self.chance.choice(self.requests[-4:])
+        await self.submit(number, replace(request, key=f"key {number} {self.life.next_number()}"))
+
     async def edit(self) -> None:
         promise, _ = await self.choose_unfinished()
         text = self.write_text(f"post {promise.number} edit {self.life.next_number()}")

@@ -50,18 +50,11 @@ ALL = (
         "return False",
     ),
     PlantedBug(
-        "quarantine of a lookup",
+        "skipped quarantine",
         "A post is looked up while its request may still arrive, and then sent again.",
         "engine/call.py",
-        "        if self._context.now() < lookup_at:\n",
-        "        if False:\n",
-    ),
-    PlantedBug(
-        "quarantine in the queue",
-        "An uncertain job is claimed before its request can no longer arrive.",
-        "rules/settlement.py",
-        "            again = max(settlement.run_at, lookup_at)\n",
-        "            again = settlement.run_at\n",
+        "lookup_delay=(policy.timeout + policy.listing_delay).total_seconds(),",
+        "lookup_delay=0.0,",
     ),
     PlantedBug(
         "intent after the send",

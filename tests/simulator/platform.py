@@ -219,6 +219,7 @@ class Platform:
         network, _, handle = account.partition(":")
         handle = self.life.connected_to.get(account, handle)
         self.life.reconnected.discard(account)
+        self.life.expired.add(account)
         sandbox_accounts.set_expired(
             self.life.sandbox.connection, SandboxAccount(network, handle, "", {}), "access", True
         )

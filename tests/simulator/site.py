@@ -33,12 +33,14 @@ from postino.wiring import Postino
 NETWORKS = ("bluesky", "mastodon", "telegram")
 ACCOUNTS_PER_NETWORK = 2
 BRANDS = ("rosso", "verde")
+BRANDS_OF_ACCOUNTS = ("rosso", "rosso", "rosso", "verde", "verde", None)
 VAULT_KEY = base64.b64encode(bytes(range(32))).decode()
 RETRY = ChannelConfig(max_attempts=6, retry_backoff={"base": 1, "factor": 2, "max": 3})
 PLACE = '["sqlite", "machine", "/nonexistent/postino.db", {}, null]'
 OTHER_MACHINE = '["sqlite", "machine 2", "/nonexistent/postino.db", {}, null]'
 QUOTA = Quota(name="posts per 2 s", most=1, period=timedelta(seconds=2), whose=Scope.ACCOUNT, costs={"post": 1})
-QUOTAS = {"telegram": (QUOTA,), "mastodon": (QUOTA,)}
+SHARED_QUOTA = replace(QUOTA, whose=Scope.CHANNEL)
+QUOTAS = {"telegram": (QUOTA,), "mastodon": (SHARED_QUOTA,)}
 CONFIG = Config(
     data_dir=Path("/nonexistent"),
     worker=WorkerConfig(concurrency=4, heartbeat=1.0, lease=4.0, poll=1.0, drain=3.0),
@@ -90,7 +92,7 @@ async def fill(driver: MemoryDriver) -> None:
             account.handle,
             account.credentials,
             base_url=f"sandbox:/{account.network}",
-            brand=[*BRANDS, None][position % 3],
+            brand=BRANDS_OF_ACCOUNTS[position],
             remote_id=account.remote_id,
         )
     await app.apply_settings()
