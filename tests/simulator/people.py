@@ -190,7 +190,8 @@ class Person(Operator):
 
     async def cancel(self) -> None:
         promise, _ = await self.choose_unfinished()
-        was_live = bool(self.oracle.list_live(promise))
+        same = self.oracle.find_promises(promise.number, promise.account)
+        was_live = len(self.oracle.list_live(promise)) >= len(same)  # or it may be another one with this text
         self.life.tell(f"a user cancels post {promise.number} of {promise.account}")
         job = await self.app.cancel(promise.job, reason="changed my mind", actor="person")
         if job.state is State.CANCELLED:
