@@ -265,11 +265,11 @@ ALL = (
         "    until_at = now\n",
     ),
     PlantedBug(
-        "explanation of a begun post",
-        "A post that may be live waits for the slots of its brand, and `explain` says that it is not.",
+        "explanation of a busy lane",
+        "A post waits for another one of its account that may be on its way, and `explain` says that nothing blocks it.",
         "rules/blockers.py",
-        "    if room > 0:\n        return []\n    share",
-        "    if room > 0 or job.may_be_live:\n        return []\n    share",
+        '    if ends:\n        sentence = f"Another {noun}',
+        '    if False:\n        sentence = f"Another {noun}',
     ),
     PlantedBug(
         "lookup that finds others",

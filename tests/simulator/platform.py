@@ -136,7 +136,7 @@ class Platform:
         """Restore a backup: into the same file or another one, beside the workers or while they are stopped."""
         if not self.backups:
             return
-        backup, is_stopped, is_same = self.chance.choice(self.backups), self.draw_bool(), self.draw_bool()
+        backup, is_stopped, is_same = self.chance.choice(self.backups[-3:]), self.draw_bool(), self.draw_bool()
         how = f"{'the same' if is_same else 'another'} file, {'without' if is_stopped else 'beside'} workers"
         self.life.tell(f"an operator puts a backup back into {how}")
         if is_stopped:

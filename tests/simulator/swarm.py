@@ -73,6 +73,8 @@ def draw_swarm(seed: object) -> Swarm:
     if chance.random() < 0.5:
         for name in RESTORES:
             events.pop(name, None)
+    if "put_back" in events:
+        events.setdefault("back_up", EVENTS["back_up"])
     return Swarm(
         seconds=chance.choice((10.0, 18.0, 30.0)),
         workers=chance.choice((1, 2, 2, 3)),
