@@ -266,7 +266,7 @@ ALL = (
     ),
     PlantedBug(
         "explanation of a busy lane",
-        "A post waits for another one of its account that may be on its way, and `explain` says that nothing blocks it.",
+        "A post waits for another one of its account that may be on its way, and `explain` does not say so.",
         "rules/blockers.py",
         '    if ends:\n        sentence = f"Another {noun}',
         '    if False:\n        sentence = f"Another {noun}',
