@@ -124,6 +124,7 @@ class Operator:
                 await self.app.cap(channel, None, actor="person")
         for gate in await self.app.store.gates():
             if gate.kind is GateKind.PAUSE:
+                self.oracle.held.pop((gate.scope.value, gate.name), None)
                 await self.app.gate_control.resume(gate.scope, gate.name, actor="person")
             elif gate.kind is GateKind.COOLDOWN:
                 with suppress(NotFound):  # it has just ended
