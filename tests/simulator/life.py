@@ -47,7 +47,13 @@ from tests.simulator.swarm import MOMENTS, SUDDEN_ACTS, Swarm, draw_swarm
 from tests.simulator.verdict import judge
 
 SERVER = "server"
-CALLS = ("send.", "record_intents", "record_receipt", "lookup.")  # crash points around visible calls
+CALLS = (
+    "send.",
+    "record_intents",
+    "record_receipt",
+    "lookup.",
+    "set_account_state",
+)  # crash points around visible calls
 LIVES_PER_COLLECTION = 16
 lives_ended = 0
 

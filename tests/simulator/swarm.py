@@ -6,14 +6,8 @@ from dataclasses import dataclass, field
 
 STOPS = {"stop_at_call": 0.08, "stop_at_write": 0.002, "act_at_moment": 0.15}  # of workers, at crash points
 # What people do at the very moment when a worker is about to write or to send.
-MOMENTS = {
-    "claim.after",
-    "step.before",
-    "record_intents.before",
-    "send.after",
-    "record_receipt.before",
-    "settle.before",
-}
+MOMENTS = {"claim.after", "step.before", "record_intents.before", "send.after", "record_receipt.before",
+           "set_account_state.before", "settle.before"}  # fmt: skip
 SUDDEN_ACTS = ("pause", "pause", "pause_account", "edit", "cancel", "reschedule", "publish_scheduled_now",
                "reconnect_elsewhere", "reconnect")  # fmt: skip
 STORE_FAULTS = {"store_before": 0.03, "store_after": 0.03}
@@ -83,6 +77,6 @@ def draw_swarm(seed: object) -> Swarm:
         rates=rates,
         acts=draw(ACTS),
         events=events,
-        has_quotas=chance.random() < 0.4,
+        has_quotas=chance.random() < 0.5,
         is_lookalike=chance.random() < 0.3,
     )
