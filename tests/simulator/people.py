@@ -57,7 +57,9 @@ class Person(Operator):
             return
         number = self.life.next_number()
         accounts = self.chance.sample(self.life.accounts, self.chance.choice((1, 1, 2, 3)))
-        media = (MediaRef(url=f"{self.life.media_url}"),) if self.chance.random() < 0.2 else ()
+        media = (MediaRef(url=self.life.media_url),) * self.chance.choice(
+            (0, 0, 0, 0, 0, 1, 2)
+        )  # equal ones may be merged
         until = None if self.chance.random() < 0.85 else (at or self.life.now()) + timedelta(seconds=30)
         content = Content(body=self.write_text(f"post {number}"), media=media)
         request = PostRequest(content=content, accounts=tuple(accounts), at=at, publish_until_at=until)
@@ -270,5 +272,6 @@ class Person(Operator):
         )
         if not jobs:
             raise NotFound("There is no unfinished post.")
-        job = self.chance.choice(jobs)
+        running = [it for it in jobs if it.state is State.RUNNING]  # people act on what is being published, too
+        job = self.chance.choice(running if running and self.chance.random() < 0.4 else jobs)
         return self.oracle.promises[job.id], job

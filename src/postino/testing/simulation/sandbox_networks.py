@@ -111,7 +111,7 @@ class SimulatedSandbox:
             case "rate_limited":
                 return self.chance.choice([{"seconds": 2}, {"seconds": 20}, {"none": True}, {"http_date": 3}])
             case "invisible":
-                return {"seconds": self.chance.choice((1, 5))}
+                return {"seconds": self.chance.choice((1, 5, 20))}
             case "timeout":
                 return {"processed": self.chance.random() < 0.5}
             case _:
