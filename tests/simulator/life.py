@@ -73,6 +73,7 @@ class Life:
         self.is_away = False  # the database
         self.is_full = False  # the disk
         self.reconnected: set[str] = set()  # accounts whose credentials work since then
+        self.left_at: dict[int, datetime] = {}  # when requests have left their worker
         self.expired: set[str] = set()  # accounts whose credentials do not work any more
         self.connected_to: dict[str, str] = {}  # accounts that a person has connected to another place
         self.restores = 0
