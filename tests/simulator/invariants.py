@@ -174,7 +174,7 @@ def check_tokens(life: Life) -> None:
 
 
 def check_quotas(life: Life) -> None:
-    """No account sends more posts within the period of a quota than the quota allows. Networks may process them late."""
+    """No account sends more posts within the period of a quota than it allows. Networks may process them late."""
     if not life.swarm.has_quotas or life.restores:
         return
     times: dict[tuple[str, str], list[datetime]] = {}
