@@ -115,8 +115,10 @@ ALL = (
         "cancel of a sent post",
         "A post that may be live can be cancelled.",
         "stores/sql/sqlite/jobs.sql",
-        "DELETE FROM postino.jobs\nWHERE id = :id AND NOT may_be_live AND (state",
-        "DELETE FROM postino.jobs\nWHERE id = :id AND (state",
+        "WHERE id = :id AND NOT may_be_live AND (state = 'pending' OR state = 'running' AND type = :post);\n"
+        "DELETE FROM postino.jobs\nWHERE id = :id AND NOT may_be_live AND (state = 'pending' OR",
+        "WHERE id = :id AND (state = 'pending' OR state = 'running' AND type = :post);\n"
+        "DELETE FROM postino.jobs\nWHERE id = :id AND (state = 'pending' OR",
     ),
     PlantedBug(
         "events before they are delivered",
@@ -129,9 +131,9 @@ ALL = (
     PlantedBug(
         "suspended account",
         "Each post of an account that its network has suspended becomes a dead letter.",
-        "publishing/publisher.py",
-        "            if refusal.failure.kind is FailureKind.SUSPENDED:\n",
-        "            if False:\n",
+        "providers/telegram.py",
+        '        FailureKind.SUSPENDED,\n        "The bot was blocked or removed',
+        '        FailureKind.PERMANENT,\n        "The bot was blocked or removed',
     ),
     PlantedBug(
         "server that ignores the key",

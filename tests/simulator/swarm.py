@@ -15,6 +15,7 @@ HTTP_FAULTS = {"unreachable": 0.08, "half_sent": 0.03, "truncated": 0.04}
 NETWORK_FAULTS = {
     "drop": 0.08, "process_then_drop": 0.12, "process_then_500": 0.06, "error_but_published": 0.05,
     "rate_limited": 0.12, "invisible": 0.15, "session_gone": 0.03, "slow": 0.08, "timeout": 0.05, "html": 0.05,
+    "late_list": 0.2,
 }  # fmt: skip
 ACTS = {
     "publish": 5.0, "schedule": 4.0, "click_again": 1.5, "write_same": 0.7,
@@ -78,5 +79,5 @@ def draw_swarm(seed: object) -> Swarm:
         acts=draw(ACTS),
         events=events,
         has_quotas=chance.random() < 0.5,
-        is_lookalike=chance.random() < 0.3,
+        is_lookalike=chance.random() < 0.4,
     )

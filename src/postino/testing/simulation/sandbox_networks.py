@@ -132,6 +132,8 @@ class SimulatedSandbox:
             return too_early
         if fault is not None and fault.fault == "invisible":
             state.hidden_for = timedelta(seconds=fault.params["seconds"])
+        elif self.chance.random() < self.rates.get("late_list", 0.0):  # a deviation that comes with any fault
+            state.hidden_for = timedelta(seconds=self.chance.choice((5, 20)))
         if fault is not None and fault.fault == "session_gone" and call.endpoint.gone is not None:
             call.endpoint.gone(call, state)
         elif fault is not None and not fault.processed:
