@@ -119,6 +119,9 @@ def check_sent(life: Life, request: SentRequest) -> None:
     worker = life.apps[name].worker
     if worker is not None and worker.id not in {holder for _, holder in rows}:
         life.fail(f"fence: {name} sends post {number} to {network}, which it does not hold")
+    others = [it for it in life.sandbox.under_way if it is not request and it.visible and it.url == request.url]
+    if any(read_number(str(it.json or it.form or it.body)) == number for it in others) and len(jobs) == 1:
+        life.fail(f"overlap: {name} sends post {number} to {network} while an earlier request is under way")
     now = life.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if all(now > (send_before_at or "") for send_before_at, _ in rows):
         life.fail(f"late: {name} sends post {number} to {network} after the time of its intent")
@@ -148,6 +151,7 @@ def check_after_act(life: Life) -> None:
     check_cooldowns(life)
     check_quotas(life)
     check_tokens(life)
+    check_dead_letters(life)
     if not life.restores and life.database.ask(SETTINGS) != life.settings:
         life.fail("settings: a process has changed the settings of all")
     if life.chance_to_look.random() < SHARE_EXPLAINED:
@@ -171,6 +175,14 @@ def check_tokens(life: Life) -> None:
     for (account,) in life.database.ask("SELECT id FROM postino_accounts WHERE state = 'token_expired'"):
         if account in life.reconnected:
             life.fail(f"expired: {account} was reconnected with credentials that work, and counts as expired")
+
+
+def check_dead_letters(life: Life) -> None:
+    """No post fails for good: its content is valid, and whatever is wrong with its account can be mended."""
+    for account, why in life.database.ask(
+        "SELECT account, last_error FROM postino_dead_letters WHERE cause = 'permanent'"
+    ):
+        life.fail(f"given up: a post of {account} is a dead letter, although its content is valid: {why}")
 
 
 def check_quotas(life: Life) -> None:

@@ -210,7 +210,9 @@ class Platform:
         await self.set_blocked(False)
 
     async def set_blocked(self, blocked: bool) -> None:
-        network, _, handle = self.chance.choice(self.life.accounts).partition(":")
+        account = self.chance.choice(self.life.accounts)
+        network, _, handle = account.partition(":")
+        handle = self.life.connected_to.get(account, handle)
         sandbox_accounts.set_blocked(self.life.sandbox.connection, SandboxAccount(network, handle, "", {}), blocked)
         self.life.tell(f"{network} {'blocks' if blocked else 'unblocks'} {handle}")
 

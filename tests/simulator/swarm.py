@@ -27,7 +27,7 @@ ACTS = {
 }  # fmt: skip
 EVENTS = {
     "kill": 3.0, "freeze": 2.0, "restart": 0.5, "outage": 0.7, "skew_clock": 0.3, "back_up": 2.0, "put_back": 2.0,
-    "block_account": 1.0, "unblock_account": 0.7, "expire_tokens": 1.0, "copy": 2.0, "fail_over": 1.0,
+    "block_account": 1.5, "unblock_account": 0.7, "expire_tokens": 1.0, "copy": 2.0, "fail_over": 1.0,
     "fill_disk": 0.4, "jump_clock": 0.3, "skew_network": 0.2, "start_with_other_settings": 0.4,
 }  # fmt: skip
 PROBABILITY = 0.6  # that a fault or an act takes part in a life
