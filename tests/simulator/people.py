@@ -33,7 +33,8 @@ class Person:
 
     def __init__(self, life: Life) -> None:
         self.life = life
-        self.chance = life.chance
+        self.chance = life.chance  # of the act
+        self.number = 0  # of the act
         self.app = life.server
         self.oracle = life.oracle
         self.requests: list[tuple[int, PostRequest, datetime]] = []
@@ -57,8 +58,11 @@ class Person:
     async def create(self, at: datetime | None) -> None:
         if len(await self.list_unfinished()) >= MAX_WAITING:
             return
-        number = self.life.next_number()
-        accounts = self.chance.sample(self.life.accounts, self.chance.choice((1, 1, 2, 3)))
+        number, known = self.number, self.life.script.accounts
+        chosen = self.chance.sample(self.life.accounts, self.chance.choice((1, 1, 2, 3)))
+        accounts = [it for it in chosen if known is None or it in known]
+        if not accounts:
+            return
         media = (MediaRef(url=f"{self.life.media_url}"),) if self.chance.random() < 0.2 else ()
         until = None if self.chance.random() < 0.85 else (at or self.life.now()) + timedelta(seconds=30)
         content = Content(body=f"post {number}", media=media)
@@ -111,7 +115,7 @@ class Person:
 
     async def edit(self) -> None:
         promise, _ = await self.choose_unfinished()
-        text = f"post {promise.number} edit {self.life.next_number()}"
+        text = f"post {promise.number} edit {self.number}"
         before = set(promise.texts)
         promise.texts.add(text)
         self.life.tell(f"a user edits post {promise.number} of {promise.account}")
