@@ -8,17 +8,19 @@ from pathlib import Path
 
 from tests.simulator.life import run_script
 from tests.simulator.script import Script
-from tests.simulator.shrink import Shrinking
+from tests.simulator.shrink import ShrunkLife
 
 FOLDER = Path(__file__).parent / "regressions"
 
 
-def save(shrinking: Shrinking, folder: Path) -> Path:
+def save(shrinking: ShrunkLife, folder: Path) -> Path:
     """Write a failing life into the list of regressions, and return its file."""
-    words = re.sub(r"\W+", "-", f"{shrinking.kind} {shrinking.script.seed}").strip("-").lower()
+    words = re.sub(r"\W+", "-", f"{shrinking.failure.kind} {shrinking.script.seed}").strip("-").lower()
     file = folder / f"{words}.json"
     folder.mkdir(exist_ok=True)
-    file.write_text(shrinking.script.to_json({"failure": shrinking.life.failures[0].splitlines()[0]}), encoding="utf-8")
+    file.write_text(
+        shrinking.script.to_json({"failure": shrinking.result.failures[0].splitlines()[0]}), encoding="utf-8"
+    )
     return file
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
 from postino.testing.simulation.script import Act, draw_acts
+from postino.testing.simulation.shrinking import Part
 from tests.simulator.swarm import Swarm, draw_swarm
+
+PARTS_OF_SWARM = ("seconds", "workers", "pace", "calm", "rates", "acts", "events")  # `keep` and `end_at` know them
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,51 @@ class Script:
     events: tuple[Act, ...]
     accounts: tuple[str, ...] | None = None  # to which people publish; None: all
     order: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return self.swarm.seconds
+
+    @property
+    def last_at(self) -> float:
+        return max((it.at for it in (*self.acts, *self.events)), default=0.0)
+
+    def list_parts(self) -> list[Part]:
+        """Return what can be left out of the life."""
+        return [
+            *(("event", it) for it in self.events),
+            *(("act", it) for it in self.acts),
+            *(("fault", it) for it in self.swarm.rates),
+            *(("account", it) for it in self.accounts or ()),
+            *(("worker", it) for it in range(1, self.swarm.workers)),
+            *(("trait", it) for it in list_traits(self.swarm)),
+        ]
+
+    def keep(self, parts: Sequence[Part]) -> Script:
+        """Return the script with these parts only."""
+        kept, swarm = set(parts), self.swarm
+        normal = {it.name: it.default for it in fields(swarm)}
+        changes: dict[str, Any] = {name: normal[name] for name in list_traits(swarm) if ("trait", name) not in kept}
+        changes["workers"] = 1 + sum(kind == "worker" for kind, _ in kept)
+        changes["rates"] = {name: rate for name, rate in swarm.rates.items() if ("fault", name) in kept}
+        return replace(
+            self,
+            swarm=replace(swarm, **changes),
+            acts=tuple(it for it in self.acts if ("act", it) in kept),
+            events=tuple(it for it in self.events if ("event", it) in kept),
+            accounts=self.accounts and tuple(it for it in self.accounts if ("account", it) in kept),
+        )
+
+    def end_at(self, seconds: float) -> Script:
+        return replace(
+            self,
+            swarm=replace(self.swarm, seconds=seconds),
+            acts=tuple(it for it in self.acts if it.at < seconds),
+            events=tuple(it for it in self.events if it.at < seconds),
+        )
+
+    def reorder(self, order: int) -> Script:
+        return replace(self, order=order)
 
     def to_json(self, notes: Mapping[str, str]) -> str:
         """Return the script as JSON, with notes for readers."""
@@ -48,6 +96,12 @@ class Script:
             accounts=None if accounts is None else tuple(accounts),
             order=value["order"],
         )
+
+
+def list_traits(swarm: Swarm) -> list[str]:
+    """Return what else is special about a life: what has a default, and is not the default."""
+    own = [it for it in fields(swarm) if it.name not in PARTS_OF_SWARM and it.default is not MISSING]
+    return [it.name for it in own if getattr(swarm, it.name) != it.default]
 
 
 def draw_script(seed: object, swarm: Swarm | None = None) -> Script:

@@ -9,7 +9,7 @@ from postino.testing.simulation.narration import collapse
 from tests.simulator.life import run_life, run_script
 from tests.simulator.regressions import load, save
 from tests.simulator.script import Script, draw_script
-from tests.simulator.shrink import Shrinking, shrink
+from tests.simulator.shrink import ShrunkLife, shrink
 
 
 def tell_life(arguments: argparse.Namespace) -> int:
@@ -33,12 +33,12 @@ def tell_shrunk_life(seed: str, arguments: argparse.Namespace) -> None:
     """Print the shortest story with the same failure, and save it if the arguments say so."""
     shrinking = shrink(read_script(seed), runs=arguments.runs, seconds=arguments.shrink)
     print(f"\nThe shrunk story of SEED={seed} ({describe_size(shrinking)}):\n")
-    print("\n".join(collapse(shrinking.life.story)))
+    print("\n".join(collapse(shrinking.result.story)))
     if arguments.save:
         print(f"\nSaved as {save(shrinking, Path(arguments.save))}. `make test` replays it.")
 
 
-def describe_size(shrinking: Shrinking) -> str:
+def describe_size(shrinking: ShrunkLife) -> str:
     before, after = shrinking.original, shrinking.script
     lives = f"{shrinking.runs} lives"
     return (
