@@ -21,6 +21,7 @@ from postino.engine.explain import explain
 from postino.errors import StoreUnreachable
 from postino.rules.explain import Explanation
 from postino.sandbox.settings import change_settings
+from postino.testing.simulation.hits import NumberedRates
 from postino.testing.simulation.loop import NothingLeft, make_loop
 from postino.testing.simulation.narration import NarratedConnection, NarratedHttpFactory
 from postino.testing.simulation.process import SimulatedPostino, SimulatedWakeups
@@ -53,7 +54,7 @@ class Life:
         self.story: list[tuple[datetime, str]] = []
         self.failures: list[str] = []
         self.numbers = 0
-        self.rates = dict(self.swarm.rates)
+        self.rates = NumberedRates(self.swarm.rates, script.hits)
         self.is_away = False  # the database
         self.restores = 0
         self.heard: list[int] = []  # events, by their numbers

@@ -9,7 +9,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
 from postino.testing.simulation.script import Act, draw_acts
-from postino.testing.simulation.shrinking import Part
+from postino.testing.simulation.shrinking import Part, choose_hits
 from tests.simulator.swarm import Swarm, draw_swarm
 
 PARTS_OF_SWARM = ("seconds", "workers", "pace", "calm", "rates", "acts", "events")  # `keep` and `end_at` know them
@@ -25,6 +25,7 @@ class Script:
     events: tuple[Act, ...]
     accounts: tuple[str, ...] | None = None  # to which people publish; None: all
     order: int = 0
+    hits: Mapping[str, tuple[int, ...]] | None = None  # of faults: those that happen, by their numbers; None: all
 
     @property
     def seconds(self) -> float:
@@ -37,9 +38,10 @@ class Script:
     def list_parts(self) -> list[Part]:
         """Return what can be left out of the life."""
         return [
+            *(("fault", it) for it in self.swarm.rates),
             *(("event", it) for it in self.events),
             *(("act", it) for it in self.acts),
-            *(("fault", it) for it in self.swarm.rates),
+            *(("hit", (name, it)) for name, numbers in (self.hits or {}).items() for it in numbers),
             *(("account", it) for it in self.accounts or ()),
             *(("worker", it) for it in range(1, self.swarm.workers)),
             *(("trait", it) for it in list_traits(self.swarm)),
@@ -57,6 +59,7 @@ class Script:
             swarm=replace(swarm, **changes),
             acts=tuple(it for it in self.acts if ("act", it) in kept),
             events=tuple(it for it in self.events if ("event", it) in kept),
+            hits=None if self.hits is None else choose_hits(self.hits, kept),
             accounts=self.accounts and tuple(it for it in self.accounts if ("account", it) in kept),
         )
 
@@ -70,6 +73,9 @@ class Script:
 
     def reorder(self, order: int) -> Script:
         return replace(self, order=order)
+
+    def keep_hits(self, hits: Mapping[str, tuple[int, ...]]) -> Script:
+        return replace(self, hits={name: numbers for name, numbers in hits.items() if numbers})
 
     def to_json(self, notes: Mapping[str, str]) -> str:
         """Return the script as JSON, with notes for readers."""
@@ -87,7 +93,7 @@ class Script:
     @staticmethod
     def from_json(text: str) -> Script:
         value: dict[str, Any] = json.loads(text)
-        accounts = value.get("accounts")
+        accounts, hits = value.get("accounts"), value.get("hits")
         return Script(
             seed=value["seed"],
             swarm=Swarm(**value["swarm"]),
@@ -95,6 +101,7 @@ class Script:
             events=tuple(Act(*it) for it in value["events"]),
             accounts=None if accounts is None else tuple(accounts),
             order=value["order"],
+            hits=None if hits is None else {name: tuple(numbers) for name, numbers in hits.items()},
         )
 
 

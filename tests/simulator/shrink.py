@@ -31,4 +31,6 @@ def find_failure(life: Life) -> FoundFailure | None:
     if not life.failures:
         return None
     at = next(at for at, sentence in life.story if sentence.startswith("BROKEN"))
-    return FoundFailure(life.failures[0].partition(":")[0], (at - BEGIN).total_seconds() - START)
+    return FoundFailure(
+        life.failures[0].partition(":")[0], (at - BEGIN).total_seconds() - START, life.rates.list_hits()
+    )

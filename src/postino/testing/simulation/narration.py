@@ -41,7 +41,7 @@ class NarratedConnection(SimulatedConnection):
         except StoreUnreachable as error:
             if not self.is_away():
                 when = "after" if "after" in str(error) else "before"
-                self.tell(f"{process_name.get()} loses its database connection {when} “{name}”")
+                self.tell(f"{find_process()} loses its database connection {when} “{name}”")
             raise
 
     perform = transact
@@ -93,9 +93,10 @@ class NarratedHttp(SimulatedHttp):
         timeout: float | None = None,
         inert: bool = False,
     ) -> Answer:
-        sender = process_name.get()
+        sender = find_process()
         request = f"{method} {shorten_path(urlsplit(url).path)}"
-        if match := MARK.search(f"{json} {form}"):
+        sent = body if isinstance(body, bytes) else b"".join(body or ())
+        if match := MARK.search(f"{json} {form} {sent.decode(errors='replace')}"):
             self.tell(f"{sender} sends “{match[0]}”: {request}")
         try:
             answer = await super().request(
@@ -110,6 +111,11 @@ class NarratedHttp(SimulatedHttp):
             raise
         self.tell(f"{sender} gets {answer.status} for {request}")
         return answer
+
+
+def find_process() -> str:
+    """Return the name of the process that runs."""
+    return process_name.get() or "people's server"
 
 
 def shorten_path(path: str) -> str:

@@ -1,7 +1,7 @@
 """Makes a failing simulation smaller: leaves out part after part, as long as the rest fails in the same way."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -23,6 +23,7 @@ class Script(Protocol):
     def keep(self, parts: Sequence[Part]) -> Self: ...
     def end_at(self, seconds: float) -> Self: ...
     def reorder(self, order: int) -> Self: ...
+    def keep_hits(self, hits: Mapping[str, tuple[int, ...]]) -> Self: ...  # of faults
 
 
 S = TypeVar("S", bound=Script)
@@ -31,23 +32,24 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class FoundFailure:
-    """How a simulation failed, and how many seconds after its beginning."""
+    """How a simulation failed, how many seconds after its beginning, and which faults had hit by then."""
 
     kind: str
     at: float
+    hits: Mapping[str, tuple[int, ...]]  # of faults, by their numbers
 
 
 @dataclass(slots=True)
 class Budget:
-    """How often and how long a simulation may run again."""
+    """How often a simulation may run again, and how many seconds of processor time that may take."""
 
     runs: int
     seconds: float
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=time.process_time)
 
     def take(self) -> bool:
         """Return whether one more run is allowed, and count it."""
-        if self.runs <= 0 or time.monotonic() - self.began > self.seconds:
+        if self.runs <= 0 or time.process_time() - self.began > self.seconds:
             return False
         self.runs -= 1
         return True
@@ -77,6 +79,8 @@ class Shrinking(Generic[S, R]):
     def shrink(self) -> None:
         """Leave out what can be left out, until nothing more can be or the budget is spent."""
         self.shorten(self.accept)
+        leave_out(self.script.list_parts(), lambda rest: self.accept(self.script.keep(rest)))
+        self.script = self.script.keep_hits(self.failure.hits)
         leave_out(self.script.list_parts(), lambda rest: self.accept(self.script.keep(rest)))
         before: S | None = None
         while before != self.script and self.budget.runs > 0:
@@ -124,3 +128,13 @@ def leave_out(parts: Sequence[T], still_fails: Callable[[Sequence[T]], bool], *,
                 position += size
         size //= 2
     return kept
+
+
+def choose_hits(hits: Mapping[str, tuple[int, ...]], kept: Collection[Part]) -> dict[str, tuple[int, ...]]:
+    """Return the hits of faults that are among the kept parts of a script."""
+    chosen = {
+        name: tuple(it for it in numbers if ("hit", (name, it)) in kept)
+        for name, numbers in hits.items()
+        if ("fault", name) in kept
+    }
+    return {name: numbers for name, numbers in chosen.items() if numbers}
