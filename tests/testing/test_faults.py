@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -38,6 +39,9 @@ from postino.values.provider import (
     Tokens,
 )
 from postino.values.provider import Call as ProviderCall
+from tests.documents import ROOT, code, table
+
+PAGE = ROOT / "docs" / "testing.md"
 
 
 class Board:
@@ -116,10 +120,11 @@ def test_network_that_keeps_its_promise_is_clean() -> None:
 
 
 def test_network_that_repeats_a_visible_call_is_found_and_told() -> None:
-    report = run_with_faults(BoardWithoutLookup, BoardServer, seeds=range(4), shrink_runs=40)
+    report = run_with_faults(BoardWithoutLookup, BoardServer, seeds=range(4), shrink_runs=30)
     assert report.duplicates
     assert report.violations[0].kind == "twice"
-    assert len(report.story) < 15
+    whole = run_with_faults(BoardWithoutLookup, BoardServer, seeds=[report.violations[0].seed], shrink_runs=0)
+    assert len(report.story) < len(whole.story) / 2
     assert sum("sends “Post" in line for line in report.story) == 2
     assert "BROKEN: twice: " in report.story[-1]
     assert report.story[-1] in str(report)
@@ -166,7 +171,7 @@ def test_handlers_run_again_after_a_kill_and_no_job_is_lost() -> None:
         letters = [job for job in jobs if job.type == "letter"]
         return ["unsent: a letter was not sent"] if len(sent) < len(letters) else []
 
-    report = run_with_faults(app, jobs=jobs, seeds=range(6), reset=sent.clear, check=check)
+    report = run_with_faults(app, jobs=jobs, seeds=range(5), reset=sent.clear, check=check)
     assert report.is_clean, report
     assert report.repeated > 0
     assert report.questions == 0
@@ -179,7 +184,7 @@ def test_sentences_of_a_check_are_violations() -> None:
         return [f"twice: {len(sent)} letters were sent for {len(jobs)} jobs"] if len(sent) > len(jobs) else []
 
     report = run_with_faults(
-        app, jobs=[("letter", {"to": "ada"})], seeds=range(6), faults=["crash"],
+        app, jobs=[("letter", {"to": "ada"})], seeds=range(3), faults=["crash"],
         reset=sent.clear, check=check, shrink_runs=0,
     )  # fmt: skip
     assert report.duplicates, "a handler without a visible call may do its work twice"
@@ -217,3 +222,9 @@ def test_script_without_parts_has_no_faults() -> None:
     bare = script.keep(nothing)
     assert (bare.acts, bare.events, bare.rates, bare.workers) == ((), (), {}, 1)
     assert script.keep(script.list_parts()) == replace(script, workers=script.workers)
+
+
+def test_docs_list_every_fault_and_argument() -> None:
+    assert [code(row["fault"]) for row in table(PAGE, "fault", "what happens")] == [*FAULTS]
+    parameters = inspect.signature(run_with_faults).parameters
+    assert [code(row["argument"]) for row in table(PAGE, "argument", "meaning")] == [*parameters]

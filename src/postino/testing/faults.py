@@ -109,8 +109,8 @@ def run_with_faults(
         check=check,
     )
     with prepare_process():
-        database, account = make_database(draft)
-        ready = replace(draft, account=account)
+        database, accounts = make_database(draft)
+        ready = replace(draft, accounts=accounts)
         acts = ACTS_OF_AN_APP if is_app else ACTS_OF_A_NETWORK
         scripts = [draw_script(seed, faults, acts) for seed in seeds]
         runs = [summarize(run_script(ready, script, database)) for script in scripts]

@@ -34,7 +34,7 @@ from postino.values.job import Job
 from postino.values.provider import Provider
 from postino.wiring import Postino
 
-HANDLE = "ada"
+HANDLES = ("ada", "bob", "cleo")
 CONFIG = Config(
     data_dir=Path("/nonexistent"),
     worker=WorkerConfig(concurrency=4, heartbeat=1.0, lease=4.0, poll=1.0, drain=3.0),
@@ -55,7 +55,7 @@ class Subject:
     content: Callable[[int], Content]
     reset: Callable[[], object]
     check: Callable[[Sequence[Job]], Iterable[str]]
-    account: str = ""  # of the network
+    accounts: tuple[str, ...] = ()  # of the network
 
     @property
     def config(self) -> Config:
@@ -120,27 +120,29 @@ def load_registry(subject: Subject) -> NetworkRegistry:
     return built_in if subject.make_network is None else add_plugin(built_in, subject.make_network(), "run_with_faults")
 
 
-def make_database(subject: Subject) -> tuple[bytes, str]:
-    """Return a migrated database with an account of the user's network, and the account's id."""
+def make_database(subject: Subject) -> tuple[bytes, tuple[str, ...]]:
+    """Return a migrated database with accounts of the user's network, and the accounts' ids."""
     loop = make_loop("database")
     source = SimulatedSource("database", loop)
     driver = MemoryDriver(source.true_time)
 
-    async def fill() -> str:
+    async def fill() -> tuple[str, ...]:
         await driver.migrate()
         app = _Registered(subject, driver)
         await app.apply_settings()
         if subject.make_network is None:
-            return ""
+            return ()
         network = subject.make_network()
         credentials = dict.fromkeys(network.credentials, "simulated-credential")  # type: ignore[attr-defined]
-        account = await app.accounts.add(network.name, HANDLE, credentials, base_url=SERVER_URL)
-        return account.id
+        accounts = [
+            await app.accounts.add(network.name, handle, credentials, base_url=SERVER_URL) for handle in HANDLES
+        ]
+        return tuple(it.id for it in accounts)
 
     with clock.use_source(source):
-        account: str = loop.run_until_complete(fill())
+        accounts: tuple[str, ...] = loop.run_until_complete(fill())
     loop.close()
-    return driver.connection.serialize("main"), account
+    return driver.connection.serialize("main"), accounts
 
 
 class _Registered(Postino):

@@ -29,6 +29,7 @@ from postino.testing.faults_app import FaultyApp, Subject
 from postino.testing.faults_connection import MortalConnection
 from postino.testing.faults_script import FaultScript
 from postino.testing.faults_server import FaultyServer
+from postino.testing.simulation.hits import NumberedRates
 from postino.testing.simulation.loop import START, NothingLeft, make_loop, process_name
 from postino.testing.simulation.narration import MARK, NarratedConnection, NarratedHttpFactory
 from postino.testing.simulation.process import SimulatedWakeups
@@ -51,7 +52,7 @@ class FaultRun:
         self.source = SimulatedSource(self.seed, self.loop)
         self.story: list[tuple[datetime, str]] = []
         self.violations: list[str] = []
-        self.rates = dict(script.rates)
+        self.rates = NumberedRates(script.rates, script.hits)
         self.is_away = False  # the database
         self.database = MemoryDriver(self.source.true_time)
         self.database.connection.deserialize("main", database)
@@ -95,7 +96,9 @@ class FaultRun:
         if not self.violations:
             return None
         at = next(at for at, sentence in self.story if sentence.startswith("BROKEN"))
-        return FoundFailure(self.violations[0].partition(":")[0], (at - BEGIN).total_seconds() - START)
+        return FoundFailure(
+            self.violations[0].partition(":")[0], (at - BEGIN).total_seconds() - START, self.rates.list_hits()
+        )
 
     # Processes
 
@@ -176,25 +179,24 @@ class FaultRun:
         at = self.source.true_time() + timedelta(seconds=chance.choice((1, 3, 8))) if act.name == "schedule" else None
         name = f"post {act.number}" if self.subject.make_network else f"job {act.number}"
         when = f"at {at:%H:%M:%S}" if at else "now"
-        for job in await self.persist(act.number, at):
+        account = chance.choice(self.subject.accounts or ("",))
+        for job in await self.persist(act.number, account, at):
             self.accepted[job.id] = name if self.subject.make_network else f"{name} ({job.type})"
         self.tell(f"{name} is accepted, to run {when}")
 
-    async def persist(self, number: int, at: datetime | None) -> list[Job]:
+    async def persist(self, number: int, account: str, at: datetime | None) -> list[Job]:
         """Send a request until it is answered, as a client does with an idempotency key."""
         while True:
             try:
-                return await self.accept(number, at)
+                return await self.accept(number, account, at)
             except StoreUnreachable:
                 await asyncio.sleep(0.3)
 
-    async def accept(self, number: int, at: datetime | None) -> list[Job]:
+    async def accept(self, number: int, account: str, at: datetime | None) -> list[Job]:
         if self.subject.make_network is None:
             spec = self.subject.make_job(number, at)
             return [await self.person.enqueue_spec(spec)]
-        request = PostRequest(
-            content=self.subject.content(number), accounts=(self.subject.account,), at=at, key=f"key {number}"
-        )
+        request = PostRequest(content=self.subject.content(number), accounts=(account,), at=at, key=f"key {number}")
         return [saved.post.job for saved in await self.person.posts.schedule(request)]
 
     async def do_event(self, event: Act) -> None:
