@@ -13,14 +13,15 @@ from tests.simulator.shrink import ShrunkLife
 FOLDER = Path(__file__).parent / "regressions"
 
 
-def save(shrinking: ShrunkLife, folder: Path) -> Path:
-    """Write a failing life into the list of regressions, and return its file."""
-    words = re.sub(r"\W+", "-", f"{shrinking.failure.kind} {shrinking.script.seed}").strip("-").lower()
+def save(shrinking: ShrunkLife, folder: Path, planted: str | None) -> Path:
+    """Write a failing life into the list of regressions, with the bug that was planted, and return its file."""
+    words = re.sub(r"\W+", "-", f"{planted or shrinking.failure.kind} {shrinking.script.seed}").strip("-").lower()
     file = folder / f"{words}.json"
     folder.mkdir(exist_ok=True)
-    file.write_text(
-        shrinking.script.to_json({"failure": shrinking.result.failures[0].splitlines()[0]}), encoding="utf-8"
-    )
+    notes = {"failure": shrinking.result.failures[0].splitlines()[0]}
+    if planted is not None:
+        notes["planted"] = planted
+    file.write_text(shrinking.script.to_json(notes), encoding="utf-8")
     return file
 
 

@@ -35,7 +35,7 @@ def tell_shrunk_life(seed: str, arguments: argparse.Namespace) -> None:
     print(f"\nThe shrunk story of SEED={seed} ({describe_size(shrinking)}):\n")
     print("\n".join(collapse(shrinking.result.story)))
     if arguments.save:
-        print(f"\nSaved as {save(shrinking, Path(arguments.save))}. `make test` replays it.")
+        print(f"\nSaved as {save(shrinking, Path(arguments.save), arguments.planted)}. `make test` replays it.")
 
 
 def describe_size(shrinking: ShrunkLife) -> str:
