@@ -1,7 +1,7 @@
 """The database connection of a worker that may die right before or after it writes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from postino.stores.statement import Operation
@@ -19,17 +19,13 @@ class MortalConnection(NarratedConnection):
         super().__init__(*arguments)
         self.die = die
 
-    async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
-        name = operation.gi_code.co_name  # type: ignore[attr-defined]
+    async def run_watched(self, name: str, run: Callable[[Operation[T]], Awaitable[T]], operation: Operation[T]) -> T:
         if self.is_hit(name):
             await self.end(f"before “{name.replace('_', ' ')}”")
-        result = await super().transact(operation, lock_timeout=lock_timeout)
+        result = await run(operation)
         if self.is_hit(name):
             await self.end(f"after “{name.replace('_', ' ')}”")
         return result
-
-    perform = transact
-    read = transact
 
     def is_hit(self, name: str) -> bool:
         return name in WORK and self.chance.random() < self.rates.get("crash", 0.0)
