@@ -1,5 +1,7 @@
 """Run simulated lives: `python -m tests.simulator --seeds 1000`, or tell one as a story: `--seed 7`.
 
+A life that fails is shrunk: its story is told again with only those acts and faults that the failure needs.
+
 The lives are divided among processes. Each prints what it has found as JSON, and the first process adds it up.
 """
 
@@ -11,6 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -18,6 +21,7 @@ import structlog
 from tests.simulator.planted_bugs import BUGS
 from tests.simulator.planting import plant
 
+REGRESSIONS = str(Path(__file__).parent / "regressions")
 FIXED_HASHES = {"PYTHONHASHSEED": "0"}  # or sets of texts would have another order in each process
 
 
@@ -25,7 +29,14 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1000, help="how many lives")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first life")
-    parser.add_argument("--seed", help="tell the story of this life")
+    parser.add_argument("--seed", help="tell the story of this life: a seed, or the file of a saved life")
+    parser.add_argument("--brief", action="store_true", help="with --seed: tell only the shrunk story")
+    parser.add_argument(
+        "--save", nargs="?", const=REGRESSIONS, help="with --seed: save the shrunk life as a regression test"
+    )
+    parser.add_argument("--shrink", type=float, default=120.0, help="how many seconds shrinking may take")
+    parser.add_argument("--runs", type=int, default=600, help="how many lives shrinking may run")
+    parser.add_argument("--replay", action="store_true", help="replay all saved lives, and print failures as JSON")
     parser.add_argument("--after", type=int, default=0, help="run so many other lives before it")
     parser.add_argument(
         "--planted", nargs="?", const="all", help="plant this bug, or each in turn, and count the seeds"
@@ -53,21 +64,15 @@ def main() -> int:
         return asyncio.run(run_planted(arguments))
     if arguments.planted:
         plant(BUGS[arguments.planted])
+    if arguments.replay:
+        from tests.simulator.regressions import print_replay
+
+        return print_replay()
     if arguments.seed is not None:
-        return tell_story(arguments.seed, arguments.after)
+        from tests.simulator.telling import tell_life
+
+        return tell_life(arguments)
     return asyncio.run(run_all(arguments))
-
-
-def tell_story(seed: str, after: int) -> int:
-    """Print what happens in a life. `after` so many other lives it must be the same."""
-    from tests.simulator.life import run_life
-
-    for other in range(after):
-        run_life(f"other {other}")
-    life = run_life(seed)
-    for at, sentence in life.story:
-        print(f"{at:%H:%M:%S}.{at.microsecond // 1000:03}  {sentence}")
-    return 1 if life.failures else 0
 
 
 def run_part(arguments: argparse.Namespace) -> int:
@@ -126,6 +131,10 @@ async def run_all(arguments: argparse.Namespace) -> int:
         f"{lives} lives, {posts} posts, {time.monotonic() - started:.1f} s, {lives / cpu:.1f} lives a second and core:"
         f" {len(failures)} failures"
     )
+    if failures:
+        from tests.simulator.telling import tell_shrunk_life
+
+        tell_shrunk_life(str(min(failures)), arguments)
     return 1 if failures else 0
 
 

@@ -20,14 +20,16 @@ from pathlib import Path
 from postino import clock
 from postino.config import Config
 from postino.engine.explain import explain
+from postino.errors import StoreUnreachable
 from postino.rules.explain import Explanation
 from postino.sandbox.settings import change_settings
 from postino.stores.crash_points import watch_crash_points
-from postino.testing.simulation.database import SimulatedConnection
-from postino.testing.simulation.http import SimulatedHttpFactory
+from postino.testing.simulation.hits import NumberedRates
 from postino.testing.simulation.loop import NothingLeft, make_loop, process_name
+from postino.testing.simulation.narration import NarratedConnection, NarratedHttpFactory
 from postino.testing.simulation.process import SimulatedPostino, SimulatedWakeups
 from postino.testing.simulation.sandbox_networks import URL, PublishedPost, SimulatedSandbox
+from postino.testing.simulation.script import Act, perform_acts
 from postino.testing.simulation.source import SimulatedSource
 from postino.values.event import Event
 from postino.values.job import Job
@@ -43,7 +45,8 @@ from tests.simulator.invariants import (
 from tests.simulator.oracle import Oracle
 from tests.simulator.people import Person
 from tests.simulator.platform import Platform
-from tests.simulator.swarm import MOMENTS, SUDDEN_ACTS, Swarm, draw_swarm
+from tests.simulator.script import Script, draw_script
+from tests.simulator.swarm import MOMENTS, SUDDEN_ACTS, Swarm
 from tests.simulator.verdict import judge
 
 SERVER = "server"
@@ -59,17 +62,18 @@ lives_ended = 0
 
 
 class Life:
-    def __init__(self, seed: object, swarm: Swarm | None = None, *, state_dir: Path) -> None:
-        self.seed = seed
-        self.swarm = swarm or draw_swarm(seed)
+    def __init__(self, script: Script, *, state_dir: Path) -> None:
+        self.script = script
+        self.seed = f"{script.seed} order {script.order}" if script.order else script.seed
+        self.swarm = script.swarm
         self.state_dir = state_dir
-        self.chance = random.Random(f"{seed} acts")
-        self.loop = make_loop(seed)
-        self.source = SimulatedSource(seed, self.loop)
+        self.chance = self.draw("life")
+        self.loop = make_loop(self.seed)
+        self.source = SimulatedSource(self.seed, self.loop)
         self.story: list[tuple[datetime, str]] = []
         self.failures: list[str] = []
         self.numbers = 0
-        self.rates = dict(self.swarm.rates)
+        self.rates = NumberedRates(self.swarm.rates, script.hits)
         self.is_away = False  # the database
         self.is_full = False  # the disk
         self.reconnected: set[str] = set()  # accounts whose credentials work since then
@@ -96,6 +100,10 @@ class Life:
 
     def draw(self, what: str) -> random.Random:
         return random.Random(f"{self.seed} {what}")
+
+    def draw_act(self, kind: str, act: Act) -> random.Random:
+        """Return the randomness of one act, which depends on nothing else."""
+        return random.Random(f"{self.script.seed} {kind} {act.number}")
 
     # The story
 
@@ -138,9 +146,11 @@ class Life:
         chance, database = self.draw(f"process {name}"), database or self.database
         app = SimulatedPostino(
             config,
-            lambda: SimulatedConnection(database, chance, self.rates, lambda: self.is_away, lambda: self.is_full),
+            lambda: NarratedConnection(
+                database, chance, self.rates, lambda: self.is_away, self.tell, lambda: self.is_full
+            ),
             self.wakeups,
-            SimulatedHttpFactory(self.sandbox, chance, self.rates),
+            NarratedHttpFactory(self.sandbox, chance, self.rates, self.tell),
             chance,
             lambda _: self.loop.kill(name),
             state_dir or self.state_dir,
@@ -154,10 +164,10 @@ class Life:
         """Start a worker process and return its name."""
         name = f"worker {self.next_number()}"
         self.tell(f"{name} starts" + (" with other settings" if config is not site.CONFIG else ""))
-        app = self.make_app(name, config)
+        app, chance = self.make_app(name, config), self.draw(f"listener of {name}")
 
         async def hear(event: Event) -> None:
-            await asyncio.sleep(self.chance.choice((0.0, 0.0, 0.01)))
+            await asyncio.sleep(chance.choice((0.0, 0.0, 0.01)))
             self.heard.append(event.cursor.seq)
 
         app.on(name="log")(hear)
@@ -165,11 +175,19 @@ class Life:
         return name
 
     async def run_worker(self, name: str, app: SimulatedPostino) -> None:
-        try:
-            await app.work()
-        except Exception as error:  # noqa: BLE001 - reported as a failure of the life
-            if not self.loop.is_closed():
-                self.fail(f"crash: {name} ended with {error!r}")
+        """Run a worker, and start it again if it finds no database, as a supervisor does."""
+        is_over = False
+        while not is_over and not self.loop.is_closed():
+            is_over = True
+            try:
+                await app.work()
+            except StoreUnreachable:
+                self.tell(f"{name} ends, because it cannot reach the database, and is started again")
+                await asyncio.sleep(1.0)
+                is_over = False
+            except Exception as error:  # noqa: BLE001 - reported as a failure of the life
+                if not self.loop.is_closed():
+                    self.fail(f"crash: {name} ended with {error!r}")
 
     def kill(self, name: str) -> None:
         self.loop.kill(name)
@@ -203,18 +221,27 @@ class Life:
         for _ in range(self.swarm.workers):
             self.platform.workers.append(self.start_worker())
         end = self.loop.seconds + self.swarm.seconds
-        await asyncio.gather(self.do_acts(end), self.platform.do_events(end))
+        if "fail_over" in self.swarm.events:
+            _ = self.loop.spawn("standby", self.platform.follow(end))
+
+        def is_over() -> bool:
+            return bool(self.failures) or self.loop.seconds >= end
+
+        await asyncio.gather(
+            perform_acts(self.script.acts, self.do_act, is_over),
+            perform_acts(self.script.events, self.platform.do_event, is_over),
+        )
+        await self.sleep(max(0.0, end - self.loop.seconds))
+        await self.check_reachable()
         await self.make_peace()
         await judge(self)
         check_secrets(self)
 
-    async def do_acts(self, end: float) -> None:
-        names, weights = list(self.swarm.acts), list(self.swarm.acts.values())
-        while self.loop.seconds < end and not self.failures:
-            await asyncio.sleep(self.chance.expovariate(1 / self.swarm.pace))
-            await self.person.act(self.chance.choices(names, weights)[0])
-            await self.check_reachable()
-            check_after_act(self)
+    async def do_act(self, act: Act) -> None:
+        self.person.chance, self.person.number = self.draw_act("act", act), act.number
+        await self.person.act(act.name)
+        await self.check_reachable()
+        check_after_act(self)
 
     async def check_reachable(self) -> None:
         for job in await self.platform.read("unreachable_jobs"):
@@ -235,10 +262,10 @@ class Life:
 
 
 @contextmanager
-def open_life(seed: object, swarm: Swarm | None = None) -> Iterator[Life]:
+def open_life(script: Script) -> Iterator[Life]:
     """Yield a life, and clear up after it."""
     folder = Path(tempfile.mkdtemp(prefix="postino-life-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    life = Life(seed, swarm, state_dir=folder)
+    life = Life(script, state_dir=folder)
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     gc.disable()  # what it frees in the middle of a life would run its `finally` blocks there
     try:
@@ -267,8 +294,13 @@ def collect_garbage() -> None:
 
 
 def run_life(seed: object, swarm: Swarm | None = None) -> Life:
+    """Run the life of a seed to its end, and return it with its story and failures."""
+    return run_script(draw_script(seed, swarm))
+
+
+def run_script(script: Script) -> Life:
     """Run a life to its end, and return it with its story and failures."""
-    with open_life(seed, swarm) as life:
+    with open_life(script) as life:
         try:
             life.loop.run_until_complete(life.live())
         except NothingLeft as error:

@@ -31,7 +31,8 @@ class Operator:
 
     def __init__(self, life: Life) -> None:
         self.life = life
-        self.chance = life.chance
+        self.chance = life.chance  # of the act
+        self.number = 0  # of the act
         self.app = life.server
         self.oracle = life.oracle
         self.busy = asyncio.Lock()

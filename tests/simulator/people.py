@@ -55,11 +55,13 @@ class Person(Operator):
     async def create(self, at: datetime | None) -> None:
         if len(await self.list_unfinished()) >= MAX_WAITING:
             return
-        number = self.life.next_number()
-        accounts = self.chance.sample(self.life.accounts, self.chance.choice((1, 1, 2, 3)))
-        media = (MediaRef(url=self.life.media_url),) * self.chance.choice(
-            (0, 0, 0, 0, 0, 1, 2)
-        )  # equal ones may be merged
+        number, known = self.number, self.life.script.accounts
+        chosen = self.chance.sample(self.life.accounts, self.chance.choice((1, 1, 2, 3)))
+        accounts = [it for it in chosen if known is None or it in known]
+        if not accounts:
+            return
+        count = self.chance.choice((0, 0, 0, 0, 0, 1, 2))
+        media = (MediaRef(url=self.life.media_url),) * count  # equal ones may be merged
         until = None if self.chance.random() < 0.85 else (at or self.life.now()) + timedelta(seconds=30)
         content = Content(body=self.write_text(f"post {number}"), media=media)
         request = PostRequest(content=content, accounts=tuple(accounts), at=at, publish_until_at=until)
@@ -117,7 +119,7 @@ class Person(Operator):
         """Import a file, and send it again while it is being saved."""
         if len(await self.list_unfinished()) >= MAX_WAITING:
             return
-        number, at = self.life.next_number(), self.life.now() + timedelta(seconds=self.chance.choice((3, 8)))
+        number, at = self.number, self.life.now() + timedelta(seconds=self.chance.choice((3, 8)))
         accounts = self.chance.sample(self.life.accounts, 2)
         text = f"post {number} imported"
         file = f'text,accounts,at\n{text},"{",".join(accounts)}",{at.isoformat()}\n'.encode()
@@ -153,11 +155,11 @@ class Person(Operator):
         if not self.requests or len(await self.list_unfinished()) >= MAX_WAITING:
             return
         number, request, _ = self.chance.choice(self.requests[-4:])
-        await self.submit(number, replace(request, key=f"key {number} {self.life.next_number()}"))
+        await self.submit(number, replace(request, key=f"key {number} again {self.number}"))
 
     async def edit(self) -> None:
         promise, _ = await self.choose_unfinished()
-        text = self.write_text(f"post {promise.number} edit {self.life.next_number()}")
+        text = self.write_text(f"post {promise.number} edit {self.number}")
         before = set(promise.texts)
         promise.texts.add(text)
         self.life.tell(f"a user edits post {promise.number} of {promise.account}")

@@ -10,6 +10,7 @@ from postino.sandbox import accounts as sandbox_accounts
 from postino.sandbox.network_state import SandboxAccount
 from postino.stores.records import AuditContext, JobFilter
 from postino.stores.store import Store
+from postino.testing.simulation.script import Act
 from postino.values.database import DatabaseAnswer, Standing
 from postino.values.job import Job
 from tests.simulator import site
@@ -24,21 +25,16 @@ OPERATOR = AuditContext("operator", "a backup was put back")
 class Platform:
     def __init__(self, life: Life) -> None:
         self.life = life
-        self.chance = life.draw("platform")
+        self.chance = life.chance  # of the event
         self.workers: list[str] = []
         self.backups: list[bytes] = []
         self.standby: bytes | None = None  # what a standby has received
         self.copies: list[str] = []  # workers on copies of the database
         self.store = Store(life.database)  # for those who look without failing
 
-    async def do_events(self, end: float) -> None:
-        if "fail_over" in self.life.swarm.events:
-            _ = self.life.loop.spawn("standby", self.follow(end))
-        names, weights = list(self.life.swarm.events), list(self.life.swarm.events.values())
-        while self.life.loop.seconds < end and not self.life.failures and names:
-            await asyncio.sleep(self.chance.expovariate(1 / self.life.swarm.calm))
-            if self.life.loop.seconds < end:
-                await getattr(self, self.chance.choices(names, weights)[0])()
+    async def do_event(self, event: Act) -> None:
+        self.chance = self.life.draw_act("event", event)
+        await getattr(self, event.name)()
 
     async def read(self, operation: str) -> Any:
         return await getattr(self.store, operation)()

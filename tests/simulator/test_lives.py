@@ -23,6 +23,13 @@ def run_simulator(*options: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
+def tell_failures(failures: dict[str, str]) -> str:
+    """Return the failures of some lives, and the shrunk story of the first one."""
+    lines = [f"make simulate SEED={seed}: {failure}" for seed, failure in failures.items()]
+    story = run_simulator("--seed", next(iter(failures)), "--brief", "--shrink", "30")
+    return "\n".join([*lines, story.stdout, story.stderr])
+
+
 @pytest.mark.parametrize("part", FIRSTS)
 def test_no_promise_is_broken_in_any_life(part: str) -> None:
     first = FIRSTS[part]
@@ -30,7 +37,7 @@ def test_no_promise_is_broken_in_any_life(part: str) -> None:
     run = run_simulator("--part", "--first", str(first), "--seeds", str(LIVES))
     assert run.returncode == 0, run.stderr
     failures = json.loads(run.stdout)["failures"]
-    assert not failures, "\n".join(f"make simulate SEED={seed}: {failure}" for seed, failure in failures.items())
+    assert not failures, tell_failures(failures)
 
 
 def test_life_is_the_same_after_other_lives() -> None:

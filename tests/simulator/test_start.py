@@ -6,6 +6,7 @@ from dataclasses import replace
 from tests.simulator.life import Life, open_life
 from tests.simulator.people import Person
 from tests.simulator.platform import Platform
+from tests.simulator.script import draw_script
 from tests.simulator.swarm import draw_swarm
 
 QUIET = replace(draw_swarm("quiet"), rates={}, acts={}, events={}, workers=0)
@@ -24,6 +25,6 @@ async def start_during_outage(life: Life, seconds: float) -> int:
 
 
 def test_worker_that_starts_during_an_outage_waits_for_its_end() -> None:
-    with open_life("outage", QUIET) as life:
+    with open_life(draw_script("outage", QUIET)) as life:
         assert life.loop.run_until_complete(start_during_outage(life, 60.0)) == 1
         assert life.failures == []

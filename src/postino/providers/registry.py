@@ -70,15 +70,19 @@ def load_registry(plugins: Sequence[str], folder: Path) -> NetworkRegistry:
     """
     registry = load_built_in()
     for target in plugins:
-        network = _import_plugin(target, folder)
-        _check(network, partial(_plugin_error, target))
-        if network.name in registry.titles:
-            raise _plugin_error(target, f"the name {network.name!r} is taken. Give it another one.")
-        try:
-            registry = _add(registry, network, UNDATED)
-        except (TypeError, ValueError, KeyError, WrongUse) as error:
-            raise _plugin_error(target, f"its limits or quotas cannot be read: {error}.") from error
+        registry = add_plugin(registry, _import_plugin(target, folder), target)
     return registry
+
+
+def add_plugin(registry: NetworkRegistry, network: Any, target: str) -> NetworkRegistry:
+    """Return the registry with one more network. Raises ConfigError, with its target, if its declaration is wrong."""
+    _check(network, partial(_plugin_error, target))
+    if network.name in registry.titles:
+        raise _plugin_error(target, f"the name {network.name!r} is taken. Give it another one.")
+    try:
+        return _add(registry, network, UNDATED)
+    except (TypeError, ValueError, KeyError, WrongUse) as error:
+        raise _plugin_error(target, f"its limits or quotas cannot be read: {error}.") from error
 
 
 def _add(registry: NetworkRegistry, network: Any, defaults: Mapping[str, Any] | None = None) -> NetworkRegistry:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from postino.testing.simulation.loop import SimulationLoop
 from postino.values.provider import Answer, Body, LostResponse, NotSent, Unreachable, UnreadableResponse
@@ -29,6 +30,11 @@ class SentRequest:
     form: Mapping[str, str] | None
     body: bytes | None
     visible: bool
+
+    @property
+    def path(self) -> str:
+        """The path of its URL."""
+        return urlsplit(self.url).path
 
 
 class Server(Protocol):
