@@ -201,8 +201,7 @@ class Life:
         if name not in self.platform.workers:
             return
         if point in MOMENTS and self.chance_to_stop.random() < self.rates.get("act_at_moment", 0.0):
-            act = self.chance_to_stop.choice([it for it in SUDDEN_ACTS if it in self.swarm.acts] or ["pause"])
-            _ = self.loop.spawn("person", self.person.act(act))
+            _ = self.loop.spawn("person", self.person.act(self.chance_to_stop.choice(SUDDEN_ACTS)))
         if self.chance_to_stop.random() < rate:
             self.platform.stop_at(name, point)
 
@@ -221,7 +220,7 @@ class Life:
         for _ in range(self.swarm.workers):
             self.platform.workers.append(self.start_worker())
         end = self.loop.seconds + self.swarm.seconds
-        if "fail_over" in self.swarm.events:
+        if any(it.name == "fail_over" for it in self.script.events):
             _ = self.loop.spawn("standby", self.platform.follow(end))
 
         def is_over() -> bool:
