@@ -26,7 +26,7 @@ from postino.engine.duties import run_beside
 from postino.engine.enqueue import PostBatcher
 from postino.engine.parts import Parts
 from postino.engine.read_batcher import ReadBatcher
-from postino.engine.store_retry import retry_store
+from postino.engine.store_retry import retry_forever
 from postino.engine.stored_settings import store_first_settings, store_settings
 from postino.engine.witness_file import WitnessUnavailable, choose_state_directory
 from postino.engine.worker import Worker
@@ -111,7 +111,7 @@ class Postino(App):
 
     async def work(self, *, stop: asyncio.Event | None = None) -> None:
         await self.open()
-        await retry_store(lambda _: self.vault_keys.check())
+        await retry_forever(self.vault_keys.check)
         await run_beside(super().work(stop=stop), [self.accounts.keep_unlocking()])
 
     def make_worker(self, http: HttpClientFactory) -> Worker:

@@ -50,6 +50,13 @@ async def test_same_content_is_no_duplicate_ten_minutes_after_it_was_published(h
     await click(harness)
 
 
+async def test_waiting_post_counts_after_the_clock_was_set_back(harness: StoreHarness) -> None:
+    first = await click(harness)
+    harness.clock.turn(minutes=-5)
+    with pytest.raises(Conflict, match=f"post {first}"):
+        await click(harness)
+
+
 @pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.UNCERTAIN])
 async def test_post_that_has_not_ended_counts_whatever_its_age(harness: StoreHarness, state: State) -> None:
     first = await click(harness)

@@ -13,16 +13,19 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from postino import clock
+from postino.config import Config
 from postino.engine.explain import explain
 from postino.errors import StoreUnreachable
 from postino.rules.explain import Explanation
 from postino.sandbox.settings import change_settings
+from postino.stores.crash_points import watch_crash_points
 from postino.testing.simulation.hits import NumberedRates
-from postino.testing.simulation.loop import NothingLeft, make_loop
+from postino.testing.simulation.loop import NothingLeft, make_loop, process_name
 from postino.testing.simulation.narration import NarratedConnection, NarratedHttpFactory
 from postino.testing.simulation.process import SimulatedPostino, SimulatedWakeups
 from postino.testing.simulation.sandbox_networks import URL, PublishedPost, SimulatedSandbox
@@ -31,15 +34,29 @@ from postino.testing.simulation.source import SimulatedSource
 from postino.values.event import Event
 from postino.values.job import Job
 from tests.simulator import site
-from tests.simulator.invariants import WatchedDatabase, check_pauses, check_secrets
+from tests.simulator.invariants import (
+    SETTINGS,
+    WatchedDatabase,
+    check_after_act,
+    check_pauses,
+    check_secrets,
+    check_sent,
+)
 from tests.simulator.oracle import Oracle
 from tests.simulator.people import Person
 from tests.simulator.platform import Platform
 from tests.simulator.script import Script, draw_script
-from tests.simulator.swarm import Swarm
+from tests.simulator.swarm import MOMENTS, SUDDEN_ACTS, Swarm
 from tests.simulator.verdict import judge
 
 SERVER = "server"
+CALLS = (
+    "send.",
+    "record_intents",
+    "record_receipt",
+    "lookup.",
+    "set_account_state",
+)  # crash points around visible calls
 LIVES_PER_COLLECTION = 16
 lives_ended = 0
 
@@ -58,16 +75,25 @@ class Life:
         self.numbers = 0
         self.rates = NumberedRates(self.swarm.rates, script.hits)
         self.is_away = False  # the database
+        self.is_full = False  # the disk
+        self.reconnected: set[str] = set()  # accounts whose credentials work since then
+        self.left_at: dict[int, datetime] = {}  # when requests have left their worker
+        self.expired: set[str] = set()  # accounts whose credentials do not work any more
+        self.connected_to: dict[str, str] = {}  # accounts that a person has connected to another place
         self.restores = 0
         self.heard: list[int] = []  # events, by their numbers
         self.oracle = Oracle()
         self.operations: Counter[str] = Counter()
         self.database = WatchedDatabase(self)
         self.database.connection.deserialize("main", site.make_template())
-        self.sandbox = SimulatedSandbox(self.draw("networks"), self.rates, self.note_published)
+        self.sandbox = SimulatedSandbox(
+            self.draw("networks"), self.rates, self.note_published, lambda request: check_sent(self, request)
+        )
         self.accounts = site.open_accounts(self.sandbox.connection)
         change_settings(self.sandbox.connection, {"mastodon_lookalike": int(self.swarm.is_lookalike)})
-        self.brands = dict(self.database.ask("SELECT id, brand FROM postino_accounts"))
+        self.settings = self.database.ask(SETTINGS)
+        self.chance_to_look, self.chance_to_stop = self.draw("look"), self.draw("stop")
+        self.points: Counter[str] = Counter()
         self.media_url = f"{URL}/_sandbox/media/sample.png"
         self.wakeups = SimulatedWakeups(self.loop, self.draw("wakeups"), self.chance.choice((0.0, 0.5, 1.0)))
         self.apps: dict[str, SimulatedPostino] = {}
@@ -98,6 +124,7 @@ class Life:
 
     def note_published(self, post: PublishedPost) -> None:
         self.tell(f"{post.network} shows “{post.text}” of {post.account} as {post.remote_id}")
+        post = replace(post, published_at=max(self.database.latest, self.now()))  # by Postino's clock
         before = len(self.oracle.wrong)
         self.oracle.note_published(post)
         for sentence in self.oracle.wrong[before:]:
@@ -109,25 +136,35 @@ class Life:
 
     # Processes
 
-    def make_app(self, name: str) -> SimulatedPostino:
-        chance = self.draw(f"process {name}")
+    def make_app(
+        self,
+        name: str,
+        config: Config = site.CONFIG,
+        database: WatchedDatabase | None = None,
+        state_dir: Path | None = None,
+    ) -> SimulatedPostino:
+        chance, database = self.draw(f"process {name}"), database or self.database
         app = SimulatedPostino(
-            site.CONFIG,
-            lambda: NarratedConnection(self.database, chance, self.rates, lambda: self.is_away, self.tell),
+            config,
+            lambda: NarratedConnection(
+                database, chance, self.rates, lambda: self.is_away, self.tell, lambda: self.is_full
+            ),
             self.wakeups,
             NarratedHttpFactory(self.sandbox, chance, self.rates, self.tell),
             chance,
             lambda _: self.loop.kill(name),
-            self.state_dir,
+            state_dir or self.state_dir,
+            site.QUOTAS if self.swarm.has_quotas else {},
+            lambda: self.is_full,
         )
         self.apps[name] = app
         return app
 
-    def start_worker(self) -> str:
+    def start_worker(self, config: Config = site.CONFIG) -> str:
         """Start a worker process and return its name."""
         name = f"worker {self.next_number()}"
-        self.tell(f"{name} starts")
-        app, chance = self.make_app(name), self.draw(f"listener of {name}")
+        self.tell(f"{name} starts" + (" with other settings" if config is not site.CONFIG else ""))
+        app, chance = self.make_app(name, config), self.draw(f"listener of {name}")
 
         async def hear(event: Event) -> None:
             await asyncio.sleep(chance.choice((0.0, 0.0, 0.01)))
@@ -156,6 +193,18 @@ class Life:
         self.loop.kill(name)
         self.apps.pop(name).release_files()
 
+    def pass_point(self, point: str) -> None:
+        """Let a person act, or kill or freeze a worker, at the moments before and after its writes and calls."""
+        self.points[point] += 1
+        name = process_name.get()
+        rate = self.rates.get("stop_at_call" if point.startswith(CALLS) else "stop_at_write", 0.0)
+        if name not in self.platform.workers:
+            return
+        if point in MOMENTS and self.chance_to_stop.random() < self.rates.get("act_at_moment", 0.0):
+            _ = self.loop.spawn("person", self.person.act(self.chance_to_stop.choice(SUDDEN_ACTS)))
+        if self.chance_to_stop.random() < rate:
+            self.platform.stop_at(name, point)
+
     def is_request_under_way(self) -> bool:
         """Return whether a request may still arrive, so that nobody can say what becomes of its post."""
         return any(it.visible for it in self.sandbox.under_way)
@@ -171,6 +220,8 @@ class Life:
         for _ in range(self.swarm.workers):
             self.platform.workers.append(self.start_worker())
         end = self.loop.seconds + self.swarm.seconds
+        if any(it.name == "fail_over" for it in self.script.events):
+            _ = self.loop.spawn("standby", self.platform.follow(end))
 
         def is_over() -> bool:
             return bool(self.failures) or self.loop.seconds >= end
@@ -189,6 +240,7 @@ class Life:
         self.person.chance, self.person.number = self.draw_act("act", act), act.number
         await self.person.act(act.name)
         await self.check_reachable()
+        check_after_act(self)
 
     async def check_reachable(self) -> None:
         for job in await self.platform.read("unreachable_jobs"):
@@ -200,13 +252,11 @@ class Life:
         self.tell("everything works again, and all gates are opened")
         self.rates.clear()
         await self.platform.heal()
-        for _ in range(60):
-            if self.failures:
-                return
+        for _ in range(120):
             await self.person.open_everything()
             for _ in range(5):
-                await asyncio.sleep(2)
-                if not await self.person.list_unfinished():
+                await asyncio.sleep(1)
+                if self.failures or not (self.loop.frozen or await self.person.list_unfinished()):
                     return
 
 
@@ -218,7 +268,7 @@ def open_life(script: Script) -> Iterator[Life]:
     before, sys.unraisablehook = sys.unraisablehook, lambda _: None
     gc.disable()  # what it frees in the middle of a life would run its `finally` blocks there
     try:
-        with clock.use_source(life.source):
+        with clock.use_source(life.source), watch_crash_points(life.pass_point):
             yield life
     finally:
         life.loop.close()

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
+from uuid import UUID
 
-from postino.errors import Conflict, NotFound, StoreUnreachable, WrongUse
-from postino.publishing.blackouts import InBlackout
+from postino.errors import NotFound, StoreUnreachable
+from postino.publishing.imports import Importer
 from postino.publishing.post_request import PostRequest
-from postino.stores.records import AuditContext, JobFilter
+from postino.publishing.post_validation import InvalidPost
+from postino.stores.records import JobFilter
 from postino.values.content import Content, MediaRef
-from postino.values.gate import GateKind, Scope
 from postino.values.job import Job, State
 from postino.values.outcome import Done, Reject, Retry
-from postino.values.post import AccountState
+from tests.simulator.operators import CONTEXT, EXPECTED, Operator
 from tests.simulator.oracle import Promise
 
 if TYPE_CHECKING:
     from tests.simulator.life import Life
 
-T = TypeVar("T")
-CONTEXT = AuditContext("person", "felt like it")
 MAX_WAITING = 10  # posts that wait at the same time
-TRIES = 20  # of a request whose response is lost
-EXPECTED = (Conflict, NotFound, InBlackout, StoreUnreachable, WrongUse)
+FAR = timedelta(days=1)
+HOSTILE = (
+    "\u202eright to left", "family \U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466", "##tag #tag #",
+    "a\x07b\x1bc", "tab\tand\nline", "'; DROP TABLE postino_jobs; --", "%s {} \\u0000", "@someone@example.com",
+    "<b>&amp;</b> https://example.com/?a=b&c=d.", "e\u0301" * 60, "\ufeff\u200b", "\U0010ffff",
+)  # fmt: skip
 
 
-class Person:
-    """Acts on the app of a server process, and remembers in the oracle what it was promised."""
+class Person(Operator):
+    """A user, who may do what an operator does, too."""
 
     def __init__(self, life: Life) -> None:
-        self.life = life
-        self.chance = life.chance  # of the act
-        self.number = 0  # of the act
-        self.app = life.server
-        self.oracle = life.oracle
+        super().__init__(life)
         self.requests: list[tuple[int, PostRequest, datetime]] = []
-
-    async def act(self, name: str) -> None:
-        """Do one thing. A refusal is an answer like any other."""
-        method: Callable[[], Awaitable[None]] = getattr(self, name)
-        try:
-            await method()
-        except EXPECTED as error:
-            self.life.tell(f"a person wanted to {name.replace('_', ' ')}: {type(error).__name__}: {error}")
 
     # Posts
 
@@ -55,6 +46,12 @@ class Person:
     async def schedule(self) -> None:
         await self.create(self.life.now() + timedelta(seconds=self.chance.choice((0.5, 2, 5, 12))))
 
+    async def schedule_far(self) -> None:
+        await self.create(self.life.now() + self.chance.choice((timedelta(days=400), timedelta(days=365 * 60))))
+
+    def write_text(self, text: str) -> str:
+        return f"{text} {self.chance.choice(HOSTILE)}" if self.chance.random() < 0.1 else text
+
     async def create(self, at: datetime | None) -> None:
         if len(await self.list_unfinished()) >= MAX_WAITING:
             return
@@ -63,9 +60,10 @@ class Person:
         accounts = [it for it in chosen if known is None or it in known]
         if not accounts:
             return
-        media = (MediaRef(url=f"{self.life.media_url}"),) if self.chance.random() < 0.2 else ()
+        count = self.chance.choice((0, 0, 0, 0, 0, 1, 2))
+        media = (MediaRef(url=self.life.media_url),) * count  # equal ones may be merged
         until = None if self.chance.random() < 0.85 else (at or self.life.now()) + timedelta(seconds=30)
-        content = Content(body=f"post {number}", media=media)
+        content = Content(body=self.write_text(f"post {number}"), media=media)
         request = PostRequest(content=content, accounts=tuple(accounts), at=at, publish_until_at=until)
         request = replace(request, key=f"key {number}")
         await self.submit(number, request)
@@ -76,7 +74,11 @@ class Person:
         when = f"at {request.at:%H:%M:%S}" if request.at else "now"
         before, restores = self.life.now(), self.life.restores
         self.oracle.unanswered.add(number)
-        saved = await self.persist(lambda: self.app.posts.schedule(request))
+        try:
+            saved = await self.persist(lambda: self.app.posts.schedule(request))
+        except InvalidPost:
+            self.oracle.unanswered.remove(number)
+            raise
         self.oracle.unanswered.remove(number)
         for one in saved:
             job = one.post.job
@@ -113,9 +115,51 @@ class Person:
                 due_at=self.life.now() - timedelta(seconds=60),
             )  # fmt: skip
 
+    async def import_twice(self) -> None:
+        """Import a file, and send it again while it is being saved."""
+        if len(await self.list_unfinished()) >= MAX_WAITING:
+            return
+        number, at = self.number, self.life.now() + timedelta(seconds=self.chance.choice((3, 8)))
+        accounts = self.chance.sample(self.life.accounts, 2)
+        text = f"post {number} imported"
+        file = f'text,accounts,at\n{text},"{",".join(accounts)}",{at.isoformat()}\n'.encode()
+        self.life.tell(f"a user imports a file with post {number} for {', '.join(accounts)} twice")
+        self.oracle.unanswered.add(number)
+        restores = self.life.restores
+        known = {account.id: account for account in await self.app.store.accounts()}
+        importer = Importer(self.app.store, self.app.post_validator)
+        checked = await self.persist(lambda: importer.check(file, "UTC", known, "person", "person"))
+
+        async def save() -> None:
+            await importer.save(await self.app.store.import_by_id(checked.id), known, "person")
+
+        await asyncio.gather(self.persist(save), self.persist(save))
+        self.promise_imported(number, text, at, await self.life.platform.list_jobs(), self.life.restores > restores)
+
+    def promise_imported(self, number: int, text: str, at: datetime, jobs: list[Job], is_relaxed: bool) -> None:
+        made: dict[str, UUID] = {}
+        for job in jobs:
+            if text.encode() not in job.payload:
+                continue
+            account = job.account or ""
+            if account in made:
+                self.life.fail(f"import: post {number} of {account} exists twice")
+            made[account] = job.id
+            self.oracle.promises[job.id] = Promise(
+                job=job.id, number=number, account=account, texts={text}, due_at=at, is_relaxed=is_relaxed
+            )
+        self.oracle.unanswered.discard(number)
+
+    async def write_same(self) -> None:
+        """Write a post with the text of another one, for which a lookup may take it."""
+        if not self.requests or len(await self.list_unfinished()) >= MAX_WAITING:
+            return
+        number, request, _ = self.chance.choice(self.requests[-4:])
+        await self.submit(number, replace(request, key=f"key {number} again {self.number}"))
+
     async def edit(self) -> None:
         promise, _ = await self.choose_unfinished()
-        text = f"post {promise.number} edit {self.number}"
+        text = self.write_text(f"post {promise.number} edit {self.number}")
         before = set(promise.texts)
         promise.texts.add(text)
         self.life.tell(f"a user edits post {promise.number} of {promise.account}")
@@ -150,13 +194,22 @@ class Person:
 
     async def cancel(self) -> None:
         promise, _ = await self.choose_unfinished()
-        was_live = bool(self.oracle.list_live(promise))
+        same = self.oracle.find_promises(promise.number, promise.account)
+        was_live = len(self.oracle.list_live(promise)) >= len(same)  # or it may be another one with this text
         self.life.tell(f"a user cancels post {promise.number} of {promise.account}")
         job = await self.app.cancel(promise.job, reason="changed my mind", actor="person")
         if job.state is State.CANCELLED:
             promise.cancelled = True
             if was_live and not promise.is_relaxed and promise.allowed == 1:
                 self.life.fail(f"cancelled live post: post {promise.number} of {promise.account} was live before")
+
+    async def cancel_far(self) -> None:
+        """Cancel the posts that are due too late for this life."""
+        for job in await self.list_unfinished():
+            promise = self.oracle.promises.get(job.id)
+            if promise is not None and job.run_at is not None and job.run_at > self.life.now() + FAR:
+                await self.persist(lambda job=job: self.app.cancel(job.id, reason="too late", actor="person"))  # type: ignore[misc]
+                promise.cancelled = True
 
     async def resolve(self) -> None:
         """Look at the network, and answer truly what has become of the posts that ask for a person."""
@@ -171,8 +224,9 @@ class Person:
         promise = self.oracle.promises.get(job.id)
         if promise is None or self.life.is_request_under_way():
             return
-        others = [it for it in await self.app.store.jobs(JobFilter(limit=1000)) if it.account == job.account]
-        taken = {it.remote_id for it in others if it.id != job.id}
+        same = {it.job for it in self.oracle.find_promises(promise.number, promise.account)}
+        jobs = await self.app.store.jobs(JobFilter(limit=1000))
+        taken = {it.remote_id for it in jobs if it.id != job.id and it.id in same}
         live = [it for it in self.oracle.list_live(promise) if it.remote_id not in taken]
         verdict: Done | Retry | Reject
         if bool(live) == truly:
@@ -204,84 +258,7 @@ class Person:
         sentence = (await self.life.explain(job)).sentence
         self.life.tell(f"explain says of post {promise.number} of {promise.account}: {sentence}")
 
-    # Gates
-
-    def draw_gate(self) -> tuple[Scope, str]:
-        return self.chance.choice((
-            (Scope.ALL, ""), (Scope.BRAND, "rosso"), (Scope.CHANNEL, "telegram"),
-            (Scope.ACCOUNT, self.chance.choice(self.life.accounts)),
-        ))  # fmt: skip
-
-    async def pause(self) -> None:
-        scope, name = self.draw_gate()
-        await self.app.gate_control.pause(scope, name, actor="person")
-        self.oracle.held.setdefault((scope.value, name), self.life.now())
-        self.life.tell(f"an operator pauses {scope.value} {name}")
-
-    async def resume(self) -> None:
-        paused = [it for it in await self.app.store.gates() if it.kind is GateKind.PAUSE]
-        if paused:
-            gate = self.chance.choice(paused)
-            self.oracle.held.pop((gate.scope.value, gate.name), None)
-            await self.app.gate_control.resume(gate.scope, gate.name, actor="person")
-            self.life.tell(f"an operator resumes {gate.scope.value} {gate.name}")
-
-    async def add_blackout(self) -> None:
-        fields = {"scope": "brand", "brand": "verde", "start": "00:00", "end": "00:00", "timezone": "UTC"}
-        await self.app.gate_control.add_blackout(fields, actor="person")
-        self.life.tell("an operator adds a blackout for the brand verde")
-
-    async def remove_blackout(self) -> None:
-        for blackout in await self.app.gate_control.blackouts():
-            await self.app.gate_control.remove_blackout(blackout.id, actor="person")
-            self.life.tell("an operator removes a blackout")
-
-    async def set_cap(self) -> None:
-        cap = self.chance.choice((1, 2, None))
-        await self.app.cap("bluesky", cap, actor="person")
-        self.life.tell(f"an operator sets the cap of bluesky to {cap}")
-
-    async def pause_account(self) -> None:
-        account = self.chance.choice(self.life.accounts)
-        await self.app.accounts.pause(account, CONTEXT)
-        self.life.tell(f"an operator pauses the account {account}")
-
-    async def resume_account(self) -> None:
-        for account in await self.app.store.accounts():
-            if account.state in (AccountState.PAUSED, AccountState.SUSPENDED):
-                self.oracle.held.pop((Scope.ACCOUNT.value, account.id), None)
-                await self.app.accounts.resume(account.id, CONTEXT)
-                self.app.wakeup.notify()
-                self.life.tell(f"an operator resumes the account {account.id}")
-
-    async def open_circuit(self) -> None:
-        await self.app.gate_control.open_circuit("telegram", seconds=5.0, reason="maintenance", actor="person")
-        self.life.tell("an operator opens the circuit of telegram")
-
-    async def close_circuit(self) -> None:
-        for breaker in await self.app.gate_control.circuits():
-            await self.app.gate_control.close_circuit(breaker.service, reason="done", actor="person")
-
-    async def open_everything(self) -> None:
-        """Open all gates, and answer all questions."""
-        await self.life.platform.answer_restored()
-        self.oracle.held.clear()
-        for act in ("remove_blackout", "resume_account", "close_circuit", "resolve"):
-            await self.act(act)
-        for gate in await self.app.store.gates():
-            if gate.kind is GateKind.PAUSE:
-                await self.app.gate_control.resume(gate.scope, gate.name, actor="person")
-
     # Helpers
-
-    async def persist(self, act: Callable[[], Awaitable[T]]) -> T:
-        """Do something until it is answered, as a client does with an idempotency key."""
-        for _ in range(TRIES):
-            try:
-                return await act()
-            except StoreUnreachable:
-                await self.life.sleep(0.3)
-        return await act()
 
     async def list_unfinished(self) -> list[Job]:
         states = (State.PENDING, State.RUNNING, State.UNCERTAIN)
@@ -297,5 +274,6 @@ class Person:
         )
         if not jobs:
             raise NotFound("There is no unfinished post.")
-        job = self.chance.choice(jobs)
+        running = [it for it in jobs if it.state is State.RUNNING]  # people act on what is being published, too
+        job = self.chance.choice(running if running and self.chance.random() < 0.4 else jobs)
         return self.oracle.promises[job.id], job

@@ -1,6 +1,8 @@
 """What all lives share: settings, the accounts on the sandbox's networks, and a prepared database to begin with."""
 
 import base64
+from dataclasses import replace
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +14,12 @@ from postino.config import (
     CircuitsConfig,
     Config,
     PublishingConfig,
+    QueueConfig,
     SandboxConfig,
     VaultConfig,
     WorkerConfig,
 )
+from postino.rules.quota import Quota
 from postino.sandbox.accounts import list_accounts, open_account
 from postino.sandbox.networks import networks
 from postino.stores.memory import MemoryDriver
@@ -23,14 +27,21 @@ from postino.stores.store import Store
 from postino.testing.simulation.loop import make_loop
 from postino.testing.simulation.sandbox_networks import URL, create_tables
 from postino.testing.simulation.source import SimulatedSource
+from postino.values.gate import Scope
 from postino.wiring import Postino
 
+NETWORK_SKEWS = (-90, -5, 5, 90)  # seconds by which the clocks of the networks are wrong
 NETWORKS = ("bluesky", "mastodon", "telegram")
 ACCOUNTS_PER_NETWORK = 2
 BRANDS = ("rosso", "verde")
+BRANDS_OF_ACCOUNTS = ("rosso", "rosso", "rosso", "verde", "verde", None)
 VAULT_KEY = base64.b64encode(bytes(range(32))).decode()
-RETRY = ChannelConfig(max_attempts=6, retry_backoff={"base": 1, "factor": 2, "max": 8})
+RETRY = ChannelConfig(max_attempts=6, retry_backoff={"base": 1, "factor": 2, "max": 3})
 PLACE = '["sqlite", "machine", "/nonexistent/postino.db", {}, null]'
+OTHER_MACHINE = '["sqlite", "machine 2", "/nonexistent/postino.db", {}, null]'
+QUOTA = Quota(name="posts per 2 s", most=1, period=timedelta(seconds=2), whose=Scope.ACCOUNT, costs={"post": 1})
+SHARED_QUOTA = replace(QUOTA, whose=Scope.CHANNEL)
+QUOTAS = {"telegram": (QUOTA,), "mastodon": (SHARED_QUOTA,)}
 CONFIG = Config(
     data_dir=Path("/nonexistent"),
     worker=WorkerConfig(concurrency=4, heartbeat=1.0, lease=4.0, poll=1.0, drain=3.0),
@@ -39,6 +50,12 @@ CONFIG = Config(
     sandbox=SandboxConfig(url=URL),
     vault=VaultConfig(key=VAULT_KEY),
     channels=dict.fromkeys(NETWORKS, RETRY),
+)
+# Of a worker whose settings differ from those in the database, which hold.
+OTHER_CONFIG = replace(
+    CONFIG,
+    channels={name: replace(RETRY, cap=7) for name in NETWORKS},
+    queue=QueueConfig(blackout_windows=[{"scope": "all", "start": "00:00", "end": "00:00", "timezone": "UTC"}]),
 )
 
 
@@ -76,7 +93,7 @@ async def fill(driver: MemoryDriver) -> None:
             account.handle,
             account.credentials,
             base_url=f"sandbox:/{account.network}",
-            brand=[*BRANDS, None][position % 3],
+            brand=BRANDS_OF_ACCOUNTS[position],
             remote_id=account.remote_id,
         )
     await app.apply_settings()

@@ -150,7 +150,7 @@ def decode_ring(witness: str, cells: Sequence[bytes]) -> tuple[SealedIntent, ...
     """Return the records that are whole and stand where they were written, in their order."""
     records = []
     for place, cell in enumerate(cells):
-        opened = unseal(witness, cell) if cell != EMPTY else None
+        opened = unseal(witness, cell) if cell and cell != EMPTY else None
         if opened is not None and opened[0] % len(cells) == place:
             records.append(SealedIntent(sequence=opened[0], batch=opened[1], intent=decode_record(opened[2])))
     return tuple(sorted(records, key=lambda record: record.sequence))

@@ -17,17 +17,26 @@ LATENCIES = (0.0, 0.0, 0.001, 0.01, 0.05)
 
 
 class SimulatedConnection:
-    """A driver for one process. `rates` has the probability of each fault; `is_away` tells of an outage."""
+    """A driver for one process. `rates` has the probability of each fault.
+
+    `is_away` tells of an outage, `is_full` of a disk on which nothing can be written.
+    """
 
     dialect = "sqlite"
 
     def __init__(
-        self, database: MemoryDriver, chance: random.Random, rates: Mapping[str, float], is_away: Callable[[], bool]
+        self,
+        database: MemoryDriver,
+        chance: random.Random,
+        rates: Mapping[str, float],
+        is_away: Callable[[], bool] = lambda: False,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
         self.database = database
         self.chance = chance
         self.rates = rates
         self.is_away = is_away
+        self.is_full = is_full
 
     async def open(self) -> None:
         """Do nothing: the tables exist."""
@@ -39,6 +48,14 @@ class SimulatedConnection:
         return []
 
     async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
+        if self.is_full():
+            operation.close()
+            raise StoreUnreachable("The simulated disk is full. Nothing was changed.")
+        return await self.read(operation)
+
+    perform = transact
+
+    async def read(self, operation: Operation[T]) -> T:
         try:
             await asyncio.sleep(self.chance.choice(LATENCIES))
             if self.is_away() or self.chance.random() < self.rates.get("store_before", 0.0):
@@ -51,9 +68,6 @@ class SimulatedConnection:
         if self.is_away() or self.chance.random() < self.rates.get("store_after", 0.0):
             raise StoreUnreachable("The simulated connection broke after the transaction.")
         return result
-
-    perform = transact
-    read = transact
 
     async def join(self, connection: Any, operation: Operation[T]) -> T:
         return await self.database.join(connection, operation)

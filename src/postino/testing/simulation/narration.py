@@ -31,8 +31,9 @@ class NarratedConnection(SimulatedConnection):
         rates: Mapping[str, float],
         is_away: Callable[[], bool],
         tell: Tell,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(database, chance, rates, is_away)
+        super().__init__(database, chance, rates, is_away, is_full)
         self.tell = tell
         self.under_way: set[int] = set()  # transactions: one method of a connection may call another one
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +13,10 @@ from postino.config import Config
 from postino.engine.call_context import HttpClientFactory
 from postino.engine.file_thread import FileThread
 from postino.engine.heartbeat import Heartbeat
-from postino.engine.witness_file import WitnessFile
+from postino.engine.witness_file import WitnessFile, WitnessUnavailable
 from postino.engine.worker import Worker
 from postino.providers.registry import NetworkRegistry
+from postino.rules.quota import Quota
 from postino.stores.driver import Driver
 from postino.stores.store import Store
 from postino.testing.simulation.http import SimulatedHttpFactory
@@ -23,6 +24,7 @@ from postino.testing.simulation.loop import SimulationLoop
 from postino.wakeups.local import LocalWakeup
 from postino.wiring import Postino
 
+WRITES = frozenset({"open", "append", "write_header"})  # of witness files
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -74,13 +76,16 @@ class HeartbeatTask(Heartbeat):
 
 
 class InlineFiles(FileThread):
-    """Runs calls on files at once, and lets other tasks run before and after each."""
+    """Runs calls on files at once, and lets other tasks run before and after each. A full disk refuses all writes."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, is_full: Callable[[], bool]) -> None:
         super().__init__("files", 0.0)
         self.chance = chance
+        self.is_full = is_full
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self.is_full() and getattr(function, "__name__", "") in WRITES:
+            raise WitnessUnavailable("The simulated disk is full.")
         await asyncio.sleep(self.chance.choice((0.0, 0.001)))
         self.start()
         result = function(*args, **kwargs)
@@ -106,8 +111,10 @@ class SimulatedPostino(Postino):
         chance: random.Random,
         exit: Callable[[int], object],
         state_dir: Path | None = None,
+        quotas: Mapping[str, Sequence[Quota]] | None = None,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._make_driver = make_driver
+        self._make_driver, self._quotas, self._is_full = make_driver, quotas or {}, is_full
         super().__init__(config, store=Store(make_driver()))
         self.wakeup = SimulatedWakeup(wakeups)
         self.gate_control.wake = self.wakeup.notify
@@ -118,9 +125,10 @@ class SimulatedPostino(Postino):
         self.worker: Worker | None = None
 
     def load_networks(self, config: Config) -> NetworkRegistry:
-        """Return networks that remember nothing of other processes."""
+        """Return networks that remember nothing of other processes, with the quotas of the simulation."""
         registry = super().load_networks(config)
-        return replace(registry, providers={name: type(it)() for name, it in registry.providers.items()})
+        providers = {name: type(it)() for name, it in registry.providers.items()}
+        return replace(registry, providers=providers, quotas={**registry.quotas, **self._quotas})
 
     def _make_store(self) -> Store:
         return Store(self._make_driver())
@@ -131,7 +139,7 @@ class SimulatedPostino(Postino):
         worker.heartbeat = HeartbeatTask(
             lambda: worker.id, self._make_store, worker.lease, settings.heartbeat, settings.stall, self._exit
         )
-        worker.witness.storage.thread = InlineFiles(self._chance)
+        worker.witness.storage.thread = InlineFiles(self._chance, self._is_full)
         self.worker = worker
         return worker
 

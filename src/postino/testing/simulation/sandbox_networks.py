@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -52,16 +53,20 @@ class SimulatedSandbox:
         chance: random.Random,
         rates: Mapping[str, float],
         on_published: Callable[[PublishedPost], None] = lambda _: None,
+        on_sent: Callable[[SentRequest], None] = lambda _: None,
     ) -> None:
         self.chance = chance
         self.rates = rates
         self.on_published = on_published
+        self.on_sent = on_sent
         self.connection = apsw.Connection(":memory:")
         create_tables(self.connection)
         self.under_way: list[SentRequest] = []  # requests that have left a process and are not processed yet
+        self.limits_without_time: Counter[tuple[str, str]] = Counter()  # rate limits of an account that name no time
 
     def expect(self, request: SentRequest) -> None:
         self.under_way.append(request)
+        self.on_sent(request)
 
     async def respond(self, request: SentRequest) -> Answer | None:
         """Process a request as its fault says. None closes the connection without a response."""
@@ -106,7 +111,7 @@ class SimulatedSandbox:
             case "rate_limited":
                 return self.chance.choice([{"seconds": 2}, {"seconds": 20}, {"none": True}, {"http_date": 3}])
             case "invisible":
-                return {"seconds": self.chance.choice((1, 5))}
+                return {"seconds": self.chance.choice((1, 5, 20))}
             case "timeout":
                 return {"processed": self.chance.random() < 0.5}
             case _:
@@ -121,11 +126,14 @@ class SimulatedSandbox:
         account = token.account if token else ""
         if fault is not None and fault.fault == "rate_limited":
             stored = fault_schedule.add_fault(self.connection, fault)
+            self.limits_without_time[network.name, account] += "none" in fault.params
             return limits.impose_limit(self.connection, network, account, stored, state.now)
         if too_early := limits.find_refusal(self.connection, network, account, state.now):
             return too_early
         if fault is not None and fault.fault == "invisible":
             state.hidden_for = timedelta(seconds=fault.params["seconds"])
+        elif self.chance.random() < self.rates.get("late_list", 0.0):  # a deviation that comes with any fault
+            state.hidden_for = timedelta(seconds=self.chance.choice((5, 20)))
         if fault is not None and fault.fault == "session_gone" and call.endpoint.gone is not None:
             call.endpoint.gone(call, state)
         elif fault is not None and not fault.processed:

@@ -172,11 +172,11 @@ SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM (SELECT unnest(:nam
 
 -- name: find_duplicates
 -- The same content on the same account, published now: not ended, however long ago, or published moments ago. Rows of
--- earlier releases do not say whether they are scheduled; those of the future are.
+-- earlier releases do not say whether they are scheduled; those of the future are, unless a clock was set back.
 SELECT post.id, post.account, post.brand
 FROM unnest(:account::text[], :fingerprint::text[]) AS input (account, fingerprint)
 JOIN postino.posts AS post ON post.account = input.account AND post.fingerprint = input.fingerprint
-WHERE post.phase = 'live' AND post.scheduled_at <= :now
+WHERE post.phase = 'live' AND post.scheduled_at <= greatest(:now, post.created_at)
 UNION ALL
 SELECT post.id, post.account, post.brand
 FROM unnest(:account::text[], :fingerprint::text[]) AS input (account, fingerprint)

@@ -166,9 +166,10 @@ SELECT 1 WHERE cardinality(:names) < 0
 
 -- name: find_duplicates
 -- The same content on the same account, published now: not ended, however long ago, or published moments ago. Rows of
--- earlier releases do not say whether they are scheduled; those of the future are.
+-- earlier releases do not say whether they are scheduled; those of the future are, unless a clock was set back.
 SELECT id, account, brand FROM postino.posts
-WHERE phase = 'live' AND account = :account AND fingerprint = :fingerprint AND scheduled_at <= :now
+WHERE phase = 'live' AND account = :account AND fingerprint = :fingerprint
+  AND scheduled_at <= max(:now, created_at)
 UNION ALL
 SELECT id, account, brand FROM postino.posts
 WHERE phase = 'completed' AND account = :account AND fingerprint = :fingerprint
