@@ -49,8 +49,8 @@ fuzz: setup servers  ## send 50,000 generated requests to the API on both databa
 crash: setup servers  ## kill 3,000 workers at every crash point and at random, and put backups back; twenty minutes; ONLY=posts KILLS=500 SEED=…
 	@$(BIN)/python -m tests.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
-simulate: setup  ## run 10,000 simulated lives with every fault, or tell one: SEEDS=… FIRST=… SEED=7 SAVE=1 PLANTED=1
-	@$(BIN)/python -m tests.simulator --seeds $(or $(SEEDS),$(if $(PLANTED),500,10000)) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED)) $(if $(SAVE),--save) $(if $(PLANTED),--planted)
+simulate: setup servers  ## run 10,000 simulated lives, or tell one; SEEDS=… FIRST=… SEED=7 SAVE=1 PLANTED=1 STORE=postgres
+	@$(BIN)/python -m tests.simulator$(if $(filter postgres,$(STORE)),.interleaving) --seeds $(or $(SEEDS),$(if $(PLANTED),500,10000)) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED)) $(if $(SAVE),--save) $(if $(PLANTED),--planted)
 
 bench: setup servers  ## measure Postino beside its peers, fifty minutes; ONLY=drain,idle PEERS=pgqueuer ROUNDS=3
 	@$(BIN)/python -m benchmarks $(BENCH)

@@ -10,6 +10,7 @@ import pytest
 from postino import Call, Defer, Done, Job, Outcome, Postino, State, Unknown
 from postino.rules import settlement
 from postino.rules.settlement import DeadLetterCause
+from postino.stores.records import AuditContext
 from postino.values.ledger import Ledger
 from postino.values.provider import NEVER, Failure, FailureKind, Http, LostResponse, NotSent
 from tests.engine.conftest import run_worker, wait_for_end
@@ -209,6 +210,24 @@ async def test_renamed_step_after_a_visible_call_needs_a_person(app: Postino) ->
     async with run_worker(app):
         await wait_for_person(app, await app.enqueue("work", "hello"))
     assert (network.sends, network.lookups) == (1, [])
+
+
+@only_sqlite
+async def test_other_steps_after_an_accepted_call_need_a_person(app: Postino) -> None:
+    names, network = ["post", "send"], FakeNetwork()
+
+    @app.handler("work")
+    async def work(job: Job, payload: str, call: Call) -> None:
+        name = names[job.attempts - 1]
+        await call.with_policy(QUICK).once(name, network.post, payload, found=network.find, resend=NEVER)
+        raise ConnectionError("away")
+
+    async with run_worker(app):
+        job = await wait_for_person(app, await app.enqueue("work", "hello"))
+        assert "step 1 was 'post' and is now 'send'" in (job.last_error or "")
+        await app.store.resolve_job(job.id, Done(), AuditContext("person", "it is live"))
+        assert (await wait_for_end(app, job)).state is State.COMPLETED
+    assert network.sends == 1
 
 
 @only_sqlite

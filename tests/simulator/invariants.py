@@ -183,8 +183,7 @@ def check_dead_letters(life: Life) -> None:
     for account, why in life.database.ask(
         "SELECT account, last_error FROM postino_dead_letters WHERE cause = 'permanent'"
     ):
-        if not life.restores:  # an edit that a backup has lost makes one, see `has_lost_edit`
-            life.fail(f"given up: a post of {account} is a dead letter, although its content is valid: {why}")
+        life.fail(f"given up: a post of {account} is a dead letter, although its content is valid: {why}")
 
 
 def check_quotas(life: Life) -> None:

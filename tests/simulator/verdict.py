@@ -30,7 +30,7 @@ async def judge(life: Life) -> None:
             continue
         if not job.state.is_final:
             life.fail(f"waiting for ever: {name} is {job.state}, to run at {job.run_at}, {job.last_error}")
-        if job.state is State.FAILED and await is_refused_for_good(life, job) and not has_lost_edit(life, job):
+        if job.state is State.FAILED and await is_refused_for_good(life, job):
             life.fail(f"given up: {name} is a dead letter, although its content is valid: {job.last_error}")
         if job.state is State.COMPLETED and count_completed(life, promise, jobs) > len(live):
             life.fail(f"not out: {name} is completed, and is not live")
@@ -47,14 +47,6 @@ def count_completed(life: Life, promise: Promise, jobs: Mapping[UUID, Job]) -> i
     same = life.oracle.find_promises(promise.number, promise.account)
     known = [jobs[it.job] for it in same if it.job in jobs and not it.declared_live]
     return sum(job.state is State.COMPLETED for job in known)
-
-
-def has_lost_edit(life: Life, job: Job) -> bool:
-    """Return whether a backup with another content of a published post made it a dead letter.
-
-    Its steps are not those that this machine remembers. Known, and not mended yet: a person should be asked.
-    """
-    return life.restores > 0 and (job.last_error or "").startswith("The steps of")
 
 
 async def is_refused_for_good(life: Life, job: Job) -> bool:

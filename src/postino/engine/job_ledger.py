@@ -21,7 +21,7 @@ from postino.stores.store import Store
 from postino.values.gate import Gate
 from postino.values.job import Job
 from postino.values.ledger import IntentEntry, Ledger, NewIntent, ReceiptEntry, RecordedReceipt, StepEntry
-from postino.values.outcome import Defer, Outcome, Reject
+from postino.values.outcome import Defer, Outcome, Reject, Unknown
 
 log = structlog.get_logger("postino.ledger")
 RECEIPT_RETRY_SECONDS = 60.0  # longer than other writes: a receipt that is lost here is known nowhere else
@@ -65,7 +65,11 @@ class JobLedger:
         return self.entries
 
     async def enter_step(self, name: str) -> int:
-        """Begin the next step and return its position. Reject the job if its steps differ from earlier runs."""
+        """Begin the next step and return its position. End the run if the steps differ from those of earlier runs.
+
+        The job is rejected, or, if some of it may be live, a person decides: a backup may have brought back a post as
+        it was before an edit.
+        """
         if name in self.entered:
             reason = f"Two steps of {self.job.type} have the same name, {name!r}. Give each step its own name."
             raise StopRun(Reject(reason))
@@ -74,7 +78,8 @@ class JobLedger:
         earlier = map_positions(await self.load())
         if earlier.get(position, name) != name:
             reason = f"The steps of {self.job.type} have changed since this job ran before: step {position + 1} was"
-            raise StopRun(Reject(f"{reason} {earlier[position]!r} and is now {name!r}."))
+            reason = f"{reason} {earlier[position]!r} and is now {name!r}."
+            raise StopRun(Unknown(reason) if can_be_live(await self.load()) else Reject(reason))
         return position
 
     def find_step(self, name: str) -> StepEntry | None:
