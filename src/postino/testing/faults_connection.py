@@ -1,7 +1,7 @@
 """The database connection of a worker that may die right before or after it writes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from postino.stores.statement import Operation
@@ -19,10 +19,11 @@ class MortalConnection(NarratedConnection):
         super().__init__(*arguments)
         self.die = die
 
-    async def run_watched(self, name: str, run: Callable[[Operation[T]], Awaitable[T]], operation: Operation[T]) -> T:
+    async def run(self, operation: Operation[T]) -> T:
+        name = operation.gi_code.co_name  # type: ignore[attr-defined]
         if self.is_hit(name):
             await self.end(f"before “{name.replace('_', ' ')}”")
-        result = await run(operation)
+        result = await super().run(operation)
         if self.is_hit(name):
             await self.end(f"after “{name.replace('_', ' ')}”")
         return result

@@ -51,11 +51,15 @@ class SimulatedConnection:
         if self.is_full():
             operation.close()
             raise StoreUnreachable("The simulated disk is full. Nothing was changed.")
-        return await self.read(operation)
+        return await self.run(operation)
 
     perform = transact
 
     async def read(self, operation: Operation[T]) -> T:
+        return await self.run(operation)
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation on the database. The connection may break before or after it."""
         try:
             await asyncio.sleep(self.chance.choice(LATENCIES))
             if self.is_away() or self.chance.random() < self.rates.get("store_before", 0.0):

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -35,34 +35,16 @@ class NarratedConnection(SimulatedConnection):
     ) -> None:
         super().__init__(database, chance, rates, is_away, is_full)
         self.tell = tell
-        self.under_way: set[int] = set()  # transactions: one method of a connection may call another one
 
-    async def transact(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
-        return await self.watch(super().transact, operation)
-
-    perform = transact
-
-    async def read(self, operation: Operation[T], *, lock_timeout: float | None = None) -> T:
-        return await self.watch(super().read, operation)
-
-    async def watch(self, run: Callable[[Operation[T]], Awaitable[T]], operation: Operation[T]) -> T:
-        """Run a transaction, and tell if its connection breaks."""
-        if id(operation) in self.under_way:
-            return await run(operation)
-        self.under_way.add(id(operation))
+    async def run(self, operation: Operation[T]) -> T:
         name = operation.gi_code.co_name  # type: ignore[attr-defined]
         try:
-            return await self.run_watched(name, run, operation)
+            return await super().run(operation)
         except StoreUnreachable as error:
             if not self.is_away():
                 when = "after" if "after" in str(error) else "before"
                 self.tell(f"{find_process()} loses its database connection {when} “{name.replace('_', ' ')}”")
             raise
-        finally:
-            self.under_way.discard(id(operation))
-
-    async def run_watched(self, name: str, run: Callable[[Operation[T]], Awaitable[T]], operation: Operation[T]) -> T:
-        return await run(operation)
 
 
 class NarratedHttpFactory(SimulatedHttpFactory):
