@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from postino import Done, Job, Outcome, Postino, Retry, State
+from postino import Done, Job, Outcome, Postino, Retry, State, clock
 from postino.config import ChannelConfig
 from postino.engine.call import Call
 from postino.engine.circuit_monitor import MAX_WATCHED, CircuitMonitor
 from postino.engine.service_guard import ServiceGuard
 from postino.errors import CircuitOpen
-from postino.rules.circuit_breaker import BreakerPolicy, CircuitState
+from postino.rules.circuit_breaker import Breaker, BreakerPolicy, CircuitState
+from postino.rules.gates import GateSources
 from postino.stores.records import AuditContext
 from postino.values.event import Cursor, EventType
 from postino.values.gate import Scope
@@ -271,16 +272,16 @@ async def test_worker_remembers_only_the_services_in_use(app: Postino) -> None:
         await monitor.watch(service)
     asked = monitor.list_watched()
     assert asked == services[-MAX_WATCHED:]
-    poll = await app.store.poll("w", services=asked)
+    began_at, poll = clock.monotonic(), await app.store.poll("w", services=asked)
     assert len(poll.service_circuits) == MAX_WATCHED
-    monitor.update(poll.gate_sources, poll.service_circuits, asked, poll.now)
+    monitor.update(poll.gate_sources, poll.service_circuits, asked, began_at)
     assert len(monitor.breakers) == len(monitor.stored) == MAX_WATCHED
     monitor.watched = dict.fromkeys(monitor.watched, 0.0)  # long ago
     monitor.under_way[services[0]] += 1
     await monitor.watch(services[1])
     asked = monitor.list_watched()
-    poll = await app.store.poll("w", services=asked)
-    monitor.update(poll.gate_sources, poll.service_circuits, asked, poll.now)
+    began_at, poll = clock.monotonic(), await app.store.poll("w", services=asked)
+    monitor.update(poll.gate_sources, poll.service_circuits, asked, began_at)
     assert set(monitor.breakers) == set(monitor.stored) == {services[1]}
 
 
@@ -290,13 +291,25 @@ async def test_circuit_read_during_a_poll_is_not_forgotten(app: Postino) -> None
     monitor = CircuitMonitor(app.store, {"mastodon": policy}, lambda: datetime.now(UTC), lambda: None, ["mastodon"])
     await app.store.record_response("mastodon@a.example", False, policy, "status 500")
     asked = monitor.list_watched()
-    poll = await app.store.poll("w", services=asked)
+    began_at, poll = clock.monotonic(), await app.store.poll("w", services=asked)
     await monitor.watch("mastodon@a.example")
-    monitor.update(poll.gate_sources, poll.service_circuits, asked, poll.now)
+    monitor.update(poll.gate_sources, poll.service_circuits, asked, began_at)
     await asyncio.sleep(0.002)
     monitor.record_response("mastodon@a.example", True)
     await monitor.flush()
     assert await read_state(app, "mastodon@a.example") is CircuitState.CLOSED
+
+
+async def test_closed_circuit_is_closed_for_workers_after_the_clock_was_set_back(app: Postino) -> None:
+    """Otherwise claims take its jobs, and the worker gives each of them back, until the clock is where it was."""
+    monitor = CircuitMonitor(app.store, {}, lambda: datetime.now(UTC), lambda: None, ["mastodon"])
+    opened_at = datetime.now(UTC) + timedelta(hours=1)
+    opened = Breaker(service="mastodon", state=CircuitState.OPEN, since_at=opened_at, until_at=None, manual=True)
+    monitor.update(GateSources(breakers=(opened,)), [], [], clock.monotonic())
+    assert monitor.find_closed_gate("mastodon") is not None
+    poll = await app.store.poll("w")
+    monitor.update(poll.gate_sources, [], [], clock.monotonic())
+    assert monitor.find_closed_gate("mastodon") is None
 
 
 async def test_failures_never_count_for_a_whole_network(app: Postino) -> None:
@@ -308,8 +321,8 @@ async def test_failures_never_count_for_a_whole_network(app: Postino) -> None:
     await monitor.flush()
     assert [breaker.service for breaker in await app.store.circuits()] == ["mastodon@a.example"]
     await app.store.open_circuit("mastodon", datetime.now(UTC), 1, AuditContext("maria", "maintenance"))
-    poll = await app.store.poll("w")
-    monitor.update(poll.gate_sources, poll.service_circuits, [], poll.now)
+    began_at, poll = clock.monotonic(), await app.store.poll("w")
+    monitor.update(poll.gate_sources, poll.service_circuits, [], began_at)
     ServiceGuard(monitor, "mastodon", "mastodon@b.example").record_response(True)
     await monitor.flush()
     assert await read_state(app, "mastodon") is CircuitState.CLOSED, "the first success on any server"

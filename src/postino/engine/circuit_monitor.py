@@ -49,6 +49,9 @@ class CircuitMonitor:
         self.notify = notify  # makes other workers poll again
         self.stored: dict[str, Breaker] = {}  # as last read or written
         self.breakers: dict[str, Breaker] = {}  # including responses that are not stored yet
+        self.changed_at: dict[
+            str, float
+        ] = {}  # when this worker changed a circuit; the database's clock may be set back
         self.gates: tuple[Gate, ...] = ()
         self.watched: dict[str, float] = {}  # when each service was last used, the last used at the end
         self.under_way: Counter[str] = Counter()  # requests by service
@@ -78,15 +81,12 @@ class CircuitMonitor:
         self.watched = {service: at for service, at in self.watched.items() if service in {*recent, *busy}}
         return [*self.watched]
 
-    def update(self, known: GateSources, circuits: Sequence[Breaker], asked: Collection[str], at: datetime) -> None:
-        """Store what a poll read at this time: channels, and the services it asked about. Keep later changes."""
+    def update(self, known: GateSources, circuits: Sequence[Breaker], asked: Collection[str], began_at: float) -> None:
+        """Store what a poll read that began then: channels, and the services it asked about. Keep later changes."""
         unwritten = {service for service, *_ in self.waiting}
         not_asked = {name: breaker for name, breaker in self.stored.items() if name in self.watched.keys() - {*asked}}
-        newer = {
-            name: breaker
-            for name, breaker in self.breakers.items()
-            if name in unwritten or (breaker.since_at is not None and breaker.since_at > at)
-        }
+        self.changed_at = {name: changed_at for name, changed_at in self.changed_at.items() if changed_at >= began_at}
+        newer = {name: self.breakers[name] for name in unwritten | self.changed_at.keys()}
         self.stored = not_asked | {breaker.service: breaker for breaker in (*known.breakers, *circuits)}
         self.breakers = self.stored | newer
         self.gates = tuple(gate for gate in known.gates if gate.scope is Scope.CHANNEL and gate.kind in BLOCKS_STARTED)
@@ -115,7 +115,7 @@ class CircuitMonitor:
         breaker = record_result(before, healthy, policy, self.now(), reason)
         if breaker is before:
             return
-        self.breakers[service] = breaker
+        self.change(service, breaker)
         self.waiting.append((service, healthy, reason))
         if self.writing is None:
             self.writing = asyncio.create_task(self.write())
@@ -157,11 +157,15 @@ class CircuitMonitor:
             return
         self.stored[service] = breaker
         if len([response for response in self.waiting if response[0] == service]) == 1:
-            self.breakers[service] = breaker
+            self.change(service, breaker)
         if breaker.state is not before.state or breaker.trips > before.trips:
             write_log = log.error if breaker.state is CircuitState.OPEN else log.info
             write_log(LOG_EVENTS[breaker.state], service=service, until=str(breaker.until_at), reason=breaker.reason)
             self.notify()
+
+    def change(self, service: str, breaker: Breaker) -> None:
+        self.breakers[service] = breaker
+        self.changed_at[service] = clock.monotonic()
 
     async def flush(self) -> None:
         """Wait until all responses are stored."""

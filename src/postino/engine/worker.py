@@ -201,8 +201,8 @@ class Worker:
 
     async def poll(self) -> PollResult:
         """Return which jobs are due. Reuse the last poll while it is fresh; send a heartbeat when one is due."""
-        sent_at = clock.uptime()
-        with_heartbeat = clock.monotonic() >= self.next_heartbeat_at
+        sent_at, began_at = clock.uptime(), clock.monotonic()
+        with_heartbeat = began_at >= self.next_heartbeat_at
         if not with_heartbeat and self.claims.is_poll_fresh(self.runner.free):
             return self.claims.last
         memory = self.witness.memory
@@ -210,7 +210,7 @@ class Worker:
         poll = await self.claims.poll(self.id, heartbeat=with_heartbeat, witnesses=witnesses, services=services)
         self.outage_log.end()
         self.clock_skew = poll.now - clock.now()
-        self.circuits.update(poll.gate_sources, poll.service_circuits, services, poll.now)
+        self.circuits.update(poll.gate_sources, poll.service_circuits, services, began_at)
         self.runner.capped = set(poll.gate_sources.caps) | {breaker.service for breaker in poll.gate_sources.breakers}
         if with_heartbeat:
             self.next_heartbeat_at = clock.monotonic() + self.settings.heartbeat - self.settings.poll / 2
