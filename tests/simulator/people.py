@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -226,11 +227,15 @@ class Person(Operator):
             return
         same = {it.job for it in self.oracle.find_promises(promise.number, promise.account)}
         jobs = await self.app.store.jobs(JobFilter(limit=1000))
-        taken = {it.remote_id for it in jobs if it.id != job.id and it.id in same}
-        live = [it for it in self.oracle.list_live(promise) if it.remote_id not in taken]
+        taken = Counter(it.remote_id for it in jobs if it.id != job.id and it.id in same)
+        live = []
+        for post in reversed(self.oracle.list_live(promise)):  # another chat may have the same id for an older post
+            taken[post.remote_id] -= 1
+            if taken[post.remote_id] < 0:
+                live.append(post)
         verdict: Done | Retry | Reject
         if bool(live) == truly:
-            verdict = Done(remote_id=live[0].remote_id if live else None)
+            verdict = Done(remote_id=live[-1].remote_id if live else None)
             promise.declared_live = promise.declared_live or not live
         elif self.chance.random() < 0.2:
             verdict = Reject("give up")
