@@ -7,7 +7,7 @@ BIN := .venv/bin
 CODE := $(wildcard src tests examples benchmarks)
 PYTEST := $(BIN)/python -m pytest -n 4
 # Tests that start servers, or explore at length: not part of the inner loop.
-SERVICES := api cli client docs extremes fuzz sandbox simulation simulator
+SERVICES := api cli client docs extremes fuzz growth outages sandbox simulation simulator
 BENCH = $(if $(ONLY),--only $(ONLY)) $(if $(PEERS),--peers $(PEERS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SIZE),--size $(SIZE))
 
 help:  ## list the targets

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ few = settings(
 )
 
 
+@pytest.mark.slow
 @few
 @example(bodies=list_single_extremes(IN_API), specs=list_single_extremes(IN_APP))
 @given(bodies=st.lists(extreme_jobs(IN_API), min_size=20), specs=st.lists(extreme_jobs(IN_APP), min_size=20))

@@ -42,6 +42,8 @@ from postino.values.provider import (
 from postino.values.provider import Call as ProviderCall
 from tests.documents import ROOT, code, table
 
+pytestmark = pytest.mark.slow
+
 PAGE = ROOT / "docs" / "testing.md"
 
 
